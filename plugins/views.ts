@@ -2,10 +2,8 @@
  *  a JSON Schema come from it, in rows/. Money is in units of the currency as a decimal text,
  *  unless a specification has it as a number. Times are ISO 8601 in UTC. */
 import type {
-  AddressStatus,
   RouteView as CompiledRoute,
   FileDiff,
-  KeyStatus,
   LiveView,
   ProblemView,
   ReloadReport,
@@ -19,36 +17,11 @@ export type * from './rows/calls.ts'
 export type * from './rows/money.ts'
 export type * from './rows/operations.ts'
 export type * from './rows/requests.ts'
+export type * from './rows/upstreams.ts'
 export type * from './rows/usage.ts'
 export type * from './rows/work.ts'
 export type { FileDiff, ProblemView, VersionView }
 
-/** A budget of one account, key or member. */
-type BudgetTermsView = {
-  /** null: the budget is in tokens. */
-  readonly amount: string | null
-  /** null: the budget is in money. */
-  readonly tokens: number | null
-  readonly per: 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year' | 'life'
-  readonly zone: string
-  readonly at_limit: 'refuse' | 'warn' | { readonly use: string }
-  readonly shadow: boolean
-  readonly alert_at: readonly string[]
-  readonly used: string
-  readonly resets: string | null
-}
-/** `problem`: why its terms cannot be read; null: they can. */
-export type BudgetView = {
-  readonly name: string
-  readonly of: 'account' | 'key' | 'member' | 'tag'
-  readonly owner: number | null
-  readonly owner_name: string | null
-  readonly account: string | null
-  readonly source: 'configuration' | 'store'
-} & (
-  | (BudgetTermsView & { readonly problem: null })
-  | ({ readonly [member in keyof BudgetTermsView]: null } & { readonly problem: string })
-)
 /** `paid`: 0 if the account had the plan already. */
 export type BoughtPlan = PlanView & { readonly paid: string }
 export type SignInLinkView = { readonly url: string; readonly expires: string }
@@ -72,15 +45,6 @@ export type VersionChange = {
 }
 export type ReloadOutcome = Pick<ReloadReport, 'outcome' | 'version'>
 export type RouteRow = Omit<CompiledRoute, 'schema' | 'about'> & { readonly summary?: string }
-export type UpstreamRow = {
-  readonly name: string
-  readonly title: string
-  /** The plugin that answers for it. */
-  readonly inside: string | null
-  readonly formats: readonly string[] | null
-  readonly addresses: readonly AddressStatus[]
-  readonly keys: readonly KeyStatus[]
-}
 /** A model of `GET /api/models`. */
 export type PricedModel = {
   readonly model_name: string

@@ -38,12 +38,15 @@ export const giveSessionToIdentity = (
   rows: 1,
   otherwise: 'KEY_UNKNOWN',
 })
-interface LogoutToken {
+/** A verified logout of an identity provider. */
+export interface LogoutToken {
+  /** Of the token; it is accepted once. */
   readonly digest: string
   /** ms since 1970. */
   readonly expires: number
   /** The sessions that end: those of one session at the provider, or all of a person. */
   readonly by: keyof typeof END
+  /** The digest of the person or of the session at the provider. */
   readonly of: string
 }
 /** Rejects with LOGOUT_REPEATED for a token that was accepted before. */

@@ -1,6 +1,7 @@
 /** Logout tokens of the identity provider: OpenID Connect Back-Channel Logout 1.0 §2.4 and §2.6. */
 import { hash } from 'node:crypto'
 import { isFields } from '../../engine/kit.ts'
+import type { LogoutToken } from '../credentials/identity-sessions.ts'
 import type { Claims } from './claims.ts'
 import { fault } from './faults.ts'
 import type { KeySet } from './key-set.ts'
@@ -11,15 +12,6 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 /** ms since `iat` for which a token is accepted: longer ones would have to be remembered. */
 const LONGEST_LIFE = 600_000
 
-export interface Logout {
-  readonly by: 'user' | 'session'
-  /** The digest of the person or of the session at the provider. */
-  readonly of: string
-  /** Of the token; it is accepted once. */
-  readonly digest: string
-  /** ms since 1970. */
-  readonly expires: number
-}
 /** The store has it in place of `sub` or `sid`. */
 export const providerDigest = (issuer: string, value: string): string =>
   hash('sha256', JSON.stringify([issuer, value]))
@@ -29,7 +21,7 @@ export const verifyLogout = async (
   token: string,
   { issuer, client_id }: Pick<ClientSection, 'issuer' | 'client_id'>,
   keys: Pick<KeySet, 'find'>,
-): Promise<Logout> => {
+): Promise<LogoutToken> => {
   const requiredClaims = ['exp', 'iat', 'jti']
   const expected = { issuer, audience: [client_id], requiredClaims }
   const { payload, type } = await verifySigned(token, keys, expected)

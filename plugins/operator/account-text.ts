@@ -1,7 +1,6 @@
 /** An account as `tollgate accounts show` prints it. */
 import { printable } from '../../engine/cli/kit.ts'
-import type { KeyView } from '../views.ts'
-import type { AccountDetails } from './accounts.ts'
+import type { AccountDetails, KeyView } from '../views.ts'
 
 export const accountText = (details: AccountDetails): string => {
   const { id, name, role, state, created, balance, holds, used, overdraft, today, month } = details

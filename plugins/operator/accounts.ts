@@ -7,7 +7,7 @@ import { nanosOf } from '../ledger/statements.ts'
 import { LAST_CALLS, OPEN_HOLDS, SPENT } from '../ledger/views/usage.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import { withBalances } from '../ledger/views/wallets.ts'
-import type { AccountRow, KeyView, Limits } from '../views.ts'
+import type { AccountDetails, AccountRow, Limits } from '../views.ts'
 import { keysOf } from './keys.ts'
 import { isoTime, jsonOf } from './rows.ts'
 
@@ -51,28 +51,6 @@ export const accountRowById = async (
 
 // ---------------------------------------------------------------- with usage, keys and calls
 
-interface Spending {
-  readonly calls: number
-  readonly cost: string
-}
-export interface AccountDetails extends AccountRow {
-  /** The part of the balance that running calls and tasks hold. */
-  readonly holds: string
-  /** Since midnight, and since the first of the month, UTC. */
-  readonly today: Spending
-  readonly month: Spending
-  readonly credentials: readonly KeyView[]
-  readonly calls: readonly CallView[]
-}
-interface CallView {
-  readonly request: string
-  readonly at: string
-  readonly model: string
-  readonly key: number | null
-  readonly state: string
-  readonly cost: string
-}
-
 interface DetailsQuery {
   readonly now: number
   /** How many of the last ones. */
@@ -108,7 +86,7 @@ const spent = async (
   account: number,
   from: number,
   now: number,
-): Promise<Spending> => {
+): Promise<AccountDetails['today']> => {
   const [row] = await database.read(SPENT, accountValuesIn(account, { from, to: now + 1 }, now))
   return { calls: Number(row?.calls ?? 0), cost: printMoney(nanosOf(row?.amount)) }
 }
@@ -116,7 +94,7 @@ const startOf = (now: number, span: 'day' | 'month'): number => {
   const date = new Date(now)
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), span === 'day' ? date.getUTCDate() : 1)
 }
-const callOf = (row: Row): CallView => ({
+const callOf = (row: Row): AccountDetails['calls'][number] => ({
   request: String(row.request),
   at: isoTime(row.opened),
   model: String(row.model),

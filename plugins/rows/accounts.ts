@@ -2,6 +2,7 @@
 import {
   boolean,
   described,
+  fields,
   integer,
   list,
   map,
@@ -15,6 +16,7 @@ import {
   text,
   time,
 } from '../shapes.ts'
+import type { ChargeRow } from './calls.ts'
 import { MONEY } from './money.ts'
 
 /** From all rights to the fewest. */
@@ -50,7 +52,6 @@ export const ACCOUNT_COLUMNS = {
 }
 /** An account in lists of operators. */
 export type AccountRow = RowOf<typeof ACCOUNT_COLUMNS>
-export const SPENDING = object({ calls: integer, cost: MONEY })
 
 export const MEMBER_COLUMNS = {
   id: integer,
@@ -83,6 +84,21 @@ export const KEY_COLUMNS = {
 }
 /** A credential without its secret, for operators. */
 export type KeyView = RowOf<typeof KEY_COLUMNS>
+
+const SPENDING = object({ calls: integer, cost: MONEY })
+type LastCall = Pick<ChargeRow, 'request' | 'at' | 'model' | 'key' | 'cost'> & {
+  readonly state: string
+}
+/** Of a single account, beside its columns. `holds`: the part of the balance that running calls and
+ *  tasks hold; `today`: since midnight, `month`: since the first of the month, UTC. */
+export const ACCOUNT_DETAILS = {
+  holds: MONEY,
+  today: SPENDING,
+  month: SPENDING,
+  credentials: list(object(KEY_COLUMNS)),
+  calls: list(fields as Shape<LastCall>),
+}
+export type AccountDetails = AccountRow & RowOf<typeof ACCOUNT_DETAILS>
 /** In quota units; null: no quota, or one for life. */
 export type QuotaSetting = Pick<KeyView, 'quota' | 'quota_period'>
 

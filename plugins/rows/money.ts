@@ -9,6 +9,7 @@ import {
   object,
   oneOf,
   type RowOf,
+  type Shape,
   type TypeOf,
   text,
   time,
@@ -138,7 +139,10 @@ export const BUDGET_COLUMNS = {
   tokens: described('The tokens of a budget in tokens; null: it is in money.', nullable(integer)),
   per: nullable(oneOf(...PERIODS)),
   zone: nullable(text),
-  at_limit: described('`refuse`, `warn`, or the model that calls go to.', any),
+  at_limit: described(
+    '`refuse`, `warn`, or the model that calls go to.',
+    any as Shape<'refuse' | 'warn' | { readonly use: string } | null>,
+  ),
   shadow: nullable(boolean),
   alert_at: nullable(list(text)),
   used: described('Units of the currency, or tokens, in the window of now.', nullable(text)),
@@ -148,6 +152,19 @@ export const BUDGET_COLUMNS = {
     nullable(text),
   ),
 }
+type BudgetRow = RowOf<typeof BUDGET_COLUMNS>
+type BudgetAmounts = Pick<BudgetRow, 'amount' | 'tokens' | 'resets'>
+type BudgetTerms = Pick<BudgetRow, 'per' | 'zone' | 'at_limit' | 'shadow' | 'alert_at' | 'used'>
+/** A budget whose terms can be read has all of them; the others have none. */
+export type BudgetView = Omit<BudgetRow, keyof BudgetAmounts | keyof BudgetTerms | 'problem'> &
+  (
+    | (BudgetAmounts & {
+        readonly [Name in keyof BudgetTerms]: NonNullable<BudgetTerms[Name]>
+      } & { readonly problem: null })
+    | ({ readonly [Name in keyof BudgetAmounts | keyof BudgetTerms]: null } & {
+        readonly problem: string
+      })
+  )
 
 const PLAN_UNIT = described(
   'What the amounts count: `money`, in units of the currency, or `tokens`.',

@@ -11,7 +11,7 @@ import type { DialectCache } from './dialect-cache.ts'
 import { unavailableFault } from './error-codes.ts'
 import { commitGroup } from './group-commit.ts'
 import { createListMerger, type MergeLists } from './merge-lists.ts'
-import type { NewestTimeline } from './servers.ts'
+import type { ConnectionOptions } from './reads.ts'
 import type { Session } from './session.ts'
 import { type Step, stepOf } from './steps.ts'
 
@@ -28,13 +28,6 @@ interface PendingList {
   isTimedOut: boolean
   /** The outcome after a timeout fault. */
   lateOutcome?: Outcome | 'nothing'
-}
-export interface CommitsOptions {
-  readonly url: string
-  /** ms until a write without a result is given up. */
-  readonly writeTimeout: number
-  readonly newest: NewestTimeline
-  readonly dialects: DialectCache
 }
 // Beyond this many lists the store is stuck, and more would only fill memory.
 const MAX_PENDING = 10_000
@@ -60,7 +53,7 @@ export class Commits {
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ url, writeTimeout, newest, dialects }: CommitsOptions) {
+  constructor({ url, writeTimeout, newest, dialects }: ConnectionOptions) {
     this.#writeTimeout = writeTimeout
     this.#dialects = dialects
     this.#mergeLists = createListMerger(dialects)

@@ -7,9 +7,11 @@ import { isOutdated, unavailableFault } from './error-codes.ts'
 import type { NewestTimeline } from './servers.ts'
 import { type QueryResult, Session } from './session.ts'
 
-export interface ReadsOptions {
+/** How the connections of a process reach the store. */
+export interface ConnectionOptions {
   readonly url: string
-  /** ms until a server that does not respond counts as unavailable. */
+  /** ms until a server that does not respond counts as unavailable, and a write without a result
+   *  is given up. */
   readonly writeTimeout: number
   readonly newest: NewestTimeline
   readonly dialects: DialectCache
@@ -26,14 +28,14 @@ const MAX_WAITING = 10_000
 const READ_TIMEOUT = 30_000
 
 export class Reads {
-  readonly #options: ReadsOptions
+  readonly #options: ConnectionOptions
   readonly #idle: Session[] = []
   #busy = 0
   #waiting: PendingRead[] = []
   #probe: Promise<boolean> | undefined
   #closed = false
 
-  constructor(options: ReadsOptions) {
+  constructor(options: ConnectionOptions) {
     this.#options = options
   }
   read(sql: Sql, values: readonly Value[]): Promise<readonly Row[]> {

@@ -2,18 +2,8 @@
 import type { HostBase } from '../../../engine/plugin.ts'
 import { operatorParts } from '../../operator/contributions.ts'
 import { UPSTREAM_FINDING } from '../../rows/operations.ts'
-import {
-  described,
-  integer,
-  list as listOf,
-  map,
-  nullable,
-  number,
-  object,
-  oneOf,
-  text,
-} from '../../shapes.ts'
-import type { UpstreamRow } from '../../views.ts'
+import { UPSTREAM, upstreamRow } from '../../rows/upstreams.ts'
+import { list as listOf } from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import {
   type AdminCall,
@@ -24,19 +14,9 @@ import {
 } from './endpoint.ts'
 
 const list = async (_: AdminCall, host: HostBase): Promise<AdminResult> => {
-  const { upstreams, keys } = await host.gateway.status()
+  const status = await host.gateway.status()
   const names = Object.keys(host.upstreams)
-  const views = names.map(
-    (name): UpstreamRow => ({
-      name,
-      title: host.upstreams[name]?.title ?? name,
-      inside: host.upstreams[name]?.inside ?? null,
-      formats: (host.upstreams[name]?.options.formats ?? null) as UpstreamRow['formats'],
-      addresses: (upstreams[name] ?? []).map(each => ({ ...each, workers: { ...each.workers } })),
-      keys: (keys[name] ?? []).map(each => ({ ...each, workers: { ...each.workers } })),
-    }),
-  )
-  return { data: asJson(views) }
+  return { data: asJson(names.map(name => upstreamRow(name, host.upstreams, status))) }
 }
 
 const test = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
@@ -45,29 +25,6 @@ const test = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> =
   return { data: await testUpstream(host, String(body.upstream)) }
 }
 
-const ADDRESS = object({
-  address: text,
-  state: oneOf('ready', 'ejected', 'probing', 'paused'),
-  busy: integer,
-  conversations: object({ own: integer, moved: integer }),
-  warming: described('Names of targets that are being warmed up.', listOf(text)),
-  workers: described('How many workers see each state.', map(integer)),
-})
-const KEY = object({
-  key: described('The first digits of its SHA-256.', text),
-  state: oneOf('ready', 'resting', 'probing', 'limited'),
-  seconds: number,
-  limited: listOf(text),
-  workers: map(integer),
-})
-const UPSTREAM = object({
-  name: text,
-  title: described('By default its name.', text),
-  inside: described('The plugin that answers for it.', nullable(text)),
-  formats: nullable(listOf(text)),
-  addresses: listOf(ADDRESS),
-  keys: listOf(KEY),
-})
 export const upstreamEndpoints: AdminEndpoints = {
   'GET upstreams': {
     summary: 'Lists the upstreams with the health of their addresses and keys over all workers.',

@@ -1,21 +1,7 @@
 /** Completion of YAML by a JSON Schema: where the cursor is, and which keys and values may be
  *  there. Pure. */
+import type { Schema } from './openapi.ts'
 
-interface Schema {
-  readonly $ref?: string
-  readonly $defs?: Readonly<Record<string, Schema>>
-  readonly description?: string
-  readonly type?: string | readonly string[]
-  readonly enum?: readonly unknown[]
-  readonly const?: unknown
-  readonly examples?: readonly unknown[]
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly additionalProperties?: Schema | boolean
-  readonly items?: Schema
-  readonly anyOf?: readonly Schema[]
-  readonly oneOf?: readonly Schema[]
-  readonly allOf?: readonly Schema[]
-}
 /** The schema itself, or the one that it refers to. */
 type Follow = (schema: Schema) => Schema
 export interface Completion {

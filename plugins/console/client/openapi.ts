@@ -3,6 +3,7 @@
 
 export interface Schema {
   readonly $ref?: string
+  readonly $defs?: Readonly<Record<string, Schema>>
   readonly type?: string | readonly string[]
   readonly description?: string
   readonly properties?: Readonly<Record<string, Schema>>
@@ -10,6 +11,8 @@ export interface Schema {
   readonly items?: Schema
   readonly enum?: readonly unknown[]
   readonly const?: unknown
+  readonly examples?: readonly unknown[]
+  readonly additionalProperties?: Schema | boolean
   readonly anyOf?: readonly Schema[]
   readonly oneOf?: readonly Schema[]
   readonly allOf?: readonly Schema[]

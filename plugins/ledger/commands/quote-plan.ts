@@ -5,21 +5,12 @@ import { printInstant } from '../budgets/window.ts'
 import { findPlan } from '../plans/rows.ts'
 import { type Plan, plansIn } from '../plans/section.ts'
 import { type PlanUse, planUseOf } from '../plans/window-now.ts'
-import type { Unit } from '../wallet.ts'
-import type { QuotedCost } from './quote-budgets.ts'
+import type { QuotedBudget, QuotedCost } from './quote-budgets.ts'
 
 /** `part`: the balance pays the rest; `balance`: it pays the call; `limits`: the plan covers a
  *  part, to which the output is limited. */
 type Effect = 'pays' | 'part' | 'balance' | 'limits' | 'refuses'
-export interface QuotedPlan {
-  readonly name: string
-  readonly used: string
-  readonly amount: string
-  readonly unit: Unit
-  /** ISO 8601; null: never. */
-  readonly resets: string | null
-  readonly effect: Effect
-}
+export type QuotedPlan = Omit<QuotedBudget, 'owner' | 'effect'> & { readonly effect: Effect }
 
 /** `entry`: the key of the model in `models:`; `at`: ms since 1970. Null: the account has no plan
  *  that pays the call. */

@@ -2,13 +2,13 @@
 import { countOf, textOf } from '../../../engine/cli/kit.ts'
 import { flag, integer, object } from '../../../engine/config/shape.ts'
 import { findAccount } from '../../credentials/find.ts'
-import { ACCOUNT_COLUMNS, KEY_COLUMNS, SPENDING } from '../../rows/accounts.ts'
-import { MONEY, USAGE_CELL } from '../../rows/money.ts'
-import { fields, list as listOf, object as row } from '../../shapes.ts'
-import type { AccountRow } from '../../views.ts'
+import { ACCOUNT_COLUMNS, ACCOUNT_DETAILS } from '../../rows/accounts.ts'
+import { USAGE_CELL } from '../../rows/money.ts'
+import { list as listOf, object as row } from '../../shapes.ts'
+import type { AccountDetails, AccountRow } from '../../views.ts'
 import { ACCOUNT_QUERY, accountsPage } from '../account-pages.ts'
 import { accountText } from '../account-text.ts'
-import { type AccountDetails, accountDetails, accountRow } from '../accounts.ts'
+import { accountDetails, accountRow } from '../accounts.ts'
 import { ACCOUNT } from '../arguments.ts'
 import { operation } from '../operation.ts'
 import { usageCells } from '../usage.ts'
@@ -39,26 +39,16 @@ export const accountsShow = operation({
   scope: 'operator',
   reads: true,
   earlier: 'GET account',
-  arguments: object(
-    undefined,
-    {
-      account: ACCOUNT,
-      calls: integer('How many of the last calls; 5 by default.', {
-        minimum: 0,
-        maximum: MAX_CALLS,
-      }),
-      deleted: flag('Also an account that was deleted.', {}),
-      brief: flag('Without holds, spending, keys and calls, which need more reads.', {}),
-    },
-    {},
-  ),
-  result: row(ACCOUNT_COLUMNS, {
-    holds: MONEY,
-    today: SPENDING,
-    month: SPENDING,
-    credentials: listOf(row(KEY_COLUMNS)),
-    calls: listOf(fields),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    calls: integer('How many of the last calls; 5 by default.', {
+      minimum: 0,
+      maximum: MAX_CALLS,
+    }),
+    deleted: flag('Also an account that was deleted.'),
+    brief: flag('Without holds, spending, keys and calls, which need more reads.'),
   }),
+  result: row(ACCOUNT_COLUMNS, ACCOUNT_DETAILS),
   command: {
     arguments: 'NAME',
     example: 'tollgate accounts show ann',
@@ -85,17 +75,13 @@ export const accountsUsage = operation({
   summary: 'Shows the calls, cost and tokens of an account by day and model.',
   scope: 'operator',
   reads: true,
-  arguments: object(
-    undefined,
-    {
-      account: ACCOUNT,
-      days: integer('How many days, with today (UTC); 30 by default.', {
-        minimum: 1,
-        maximum: MOST_DAYS,
-      }),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    days: integer('How many days, with today (UTC); 30 by default.', {
+      minimum: 1,
+      maximum: MOST_DAYS,
+    }),
+  }),
   result: listOf(row(USAGE_CELL)),
   command: {
     arguments: 'NAME',

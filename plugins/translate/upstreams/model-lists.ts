@@ -21,16 +21,8 @@ import { isFields, parseJson } from '../../formats/fields.ts'
 import { formatsOf } from '../../formats/index.ts'
 import type { UpstreamFinding } from '../../views.ts'
 
-interface Finding {
-  readonly upstream: string
-  readonly address: string
-  readonly key: string
-  readonly answer: string
-  /** Whether calls with this key at this address must fail. */
-  readonly fails: boolean
-  /** The names of its models; undefined if it lists none. */
-  readonly models?: readonly string[]
-}
+/** `models`: their names; undefined if it lists none. */
+type Finding = Omit<UpstreamFinding, 'models'> & { readonly models?: readonly string[] }
 type LiveAnswer = Omit<Finding, 'models'>
 type Answer = Pick<Finding, 'answer' | 'fails' | 'models'>
 

@@ -1,9 +1,9 @@
 /** The addresses and keys of every upstream with their state, as the running gateway sees them. */
 import { errors } from '../../../engine/errors.ts'
-import type { AdminHandlerOf, HostBase, KeyView, SingleCommand } from '../../../engine/plugin.ts'
+import type { AdminHandlerOf, HostBase, SingleCommand } from '../../../engine/plugin.ts'
+import { type UpstreamRow, upstreamRow } from '../../rows/upstreams.ts'
 
 type Host = Parameters<AdminHandlerOf<HostBase>>[1]
-type State = Awaited<ReturnType<Host['gateway']['status']>>
 
 const PATH = '/-/upstreams'
 const fault = errors({
@@ -13,26 +13,18 @@ const fault = errors({
   ],
 })
 
+type Rows = Readonly<Record<string, Pick<UpstreamRow, 'title' | 'addresses' | 'keys'>>>
+
 export const admin = {
-  [`GET ${PATH}`]: async (_: unknown, { gateway, upstreams: views }: Host) => {
-    const { upstreams, keys } = await gateway.status()
+  [`GET ${PATH}`]: async (_: unknown, { gateway, upstreams: views }: Host): Promise<Rows> => {
+    const status = await gateway.status()
     return Object.fromEntries(
-      Object.entries(upstreams).map(([name, addresses]) => [
-        name,
-        {
-          title: views[name]?.title ?? name,
-          addresses: addresses.map(each => ({ ...each, workers: { ...each.workers } })),
-          keys: (keys[name] ?? []).map(key => ({ ...key, workers: { ...key.workers } })),
-        },
-      ]),
+      Object.keys(status.upstreams).map(name => {
+        const { title, addresses, keys } = upstreamRow(name, views, status)
+        return [name, { title, addresses, keys }]
+      }),
     )
   },
-}
-
-interface Row {
-  readonly title: string
-  readonly addresses: State['upstreams'][string]
-  readonly keys: readonly KeyView[]
 }
 
 export const list: SingleCommand = {
@@ -40,7 +32,7 @@ export const list: SingleCommand = {
   example: 'tollgate upstreams',
   async run({ ask }) {
     if (!ask) throw fault('NO_ADMIN')
-    const state = (await ask(PATH)) as unknown as Readonly<Record<string, Row>>
+    const state = (await ask(PATH)) as Rows
     const rows = Object.entries(state).flatMap(([upstream, { title, addresses, keys }]) =>
       addresses.map(({ address, state, busy, warming, conversations: { own, moved } }) => ({
         upstream,
@@ -56,7 +48,7 @@ export const list: SingleCommand = {
   },
 }
 
-const keyText = ({ key, state, seconds, limited }: KeyView): string => {
+const keyText = ({ key, state, seconds, limited }: UpstreamRow['keys'][number]): string => {
   const details = [
     ...(seconds > 0 ? [`${seconds} s`] : []),
     ...(limited.length > 0 ? [`for ${limited.join(' ')}`] : []),
