@@ -1,7 +1,7 @@
 /** The identity of a request: the request as its upstream gets it, in the hub, so that all formats
  *  of clients share one entry; and requests that are never answered from the cache. Pure. */
 import { createHash } from 'node:crypto'
-import { canonicalJson, isFields } from '../formats/fields.ts'
+import { canonicalJson, isFields, parseJson } from '../formats/fields.ts'
 import type { Codec } from '../formats/hub/codec.ts'
 import { isRunByProvider, type Prompt } from '../formats/hub/prompt.ts'
 import { type LastText, numbersIn } from './last-text.ts'
@@ -17,7 +17,7 @@ export const promptOf = (
   path: string,
   { anyTemperature }: IdentityRules,
 ): Prompt | undefined => {
-  const fields: unknown = parse(body)
+  const fields = parseJson(Buffer.from(body).toString())
   if (!isFields(fields)) return undefined
   let hasUnknown = false
   const dropped = {
@@ -33,14 +33,6 @@ export const promptOf = (
     return undefined
   }
 }
-const parse = (body: Uint8Array): unknown => {
-  try {
-    return JSON.parse(Buffer.from(body).toString())
-  } catch {
-    return undefined
-  }
-}
-
 const isStorable = ({ settings, tools, turns, previous }: Prompt, anyTemperature: boolean) => {
   const { temperature, candidates = 1, store, background, logprobs, modalities } = settings
   if (!anyTemperature && temperature !== 0) return false

@@ -2,7 +2,7 @@
  *  that implements this type. */
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
 import type { Attributes, Meter, Meters, PricedMeters, Usage } from '../slots.ts'
-import type { Fields } from './fields.ts'
+import { type Fields, parseJson } from './fields.ts'
 import type { AutoCache } from './hub/auto-cache.ts'
 import type { Codec, TargetCodec, TargetFacts, UpstreamError } from './hub/codec.ts'
 import type { NullFacts } from './json/null-members.ts'
@@ -249,18 +249,13 @@ export interface UsageOption {
 /** The data of an event, if it is an object. */
 export const eventFields = (event: SseEvent): Fields | undefined => {
   if (event.fields === undefined)
-    event.fields = looksLikeObject(event.data) ? parseObject(event.data) : null
+    event.fields = looksLikeObject(event.data)
+      ? ((parseJson(event.data) ?? null) as Fields | null)
+      : null
   return event.fields ?? undefined
 }
 const looksLikeObject = (data: string | undefined): data is string =>
   data?.trimStart().startsWith('{') === true
-const parseObject = (data: string): Fields | null => {
-  try {
-    return JSON.parse(data) as Fields
-  } catch {
-    return null
-  }
-}
 /** The name of an event, or else the type in its data. */
 export const eventType = (event: SseEvent): string => {
   if (event.name !== '') return event.name

@@ -1,5 +1,7 @@
 /** Serialises blocks for formats whose blocks must not overlap: a block that opens while another is
  *  open waits until that one closes. */
+
+import { parseJson } from '../fields.ts'
 import type { Part } from './answer.ts'
 
 /** The maximum length of waiting text, in characters; no valid upstream reaches it. */
@@ -74,12 +76,5 @@ export class BlockSequence {
     while (this.#openIndex !== undefined) this.#closeOpen()
   }
 }
-const isCompleteJson = (input: string | undefined): boolean => {
-  if (!input) return false
-  try {
-    JSON.parse(input)
-    return true
-  } catch {
-    return false
-  }
-}
+const isCompleteJson = (input: string | undefined): boolean =>
+  input !== undefined && parseJson(input) !== undefined

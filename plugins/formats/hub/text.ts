@@ -1,5 +1,6 @@
 /** The text of prompts and answers, for plugins that read or change it. Pure. */
 import { isUtf8 } from 'node:buffer'
+import { parseJson } from '../fields.ts'
 import type { Part } from './answer.ts'
 import type { Call, Content, Media, Source } from './content.ts'
 import type { Prompt } from './prompt.ts'
@@ -68,14 +69,7 @@ export const mapInput = (
   // A call that the model cut has text that is in no token.
   return isJson(input) ? mapped : map(mapped)
 }
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+const isJson = (text: string): boolean => parseJson(text) !== undefined
 const mapTokens = (json: string, map: MapText): string => {
   const start = /"|-?[0-9][-+.0-9Ee]*/g
   let result = ''
