@@ -9,9 +9,9 @@ import type { Format } from '../../plugins/formats/format.ts'
 import meter from '../../plugins/meter.ts'
 import translate from '../../plugins/translate/index.ts'
 import { checkFormat } from '../helpers/formats/conformance.ts'
+import { startTextUpstream } from '../helpers/gateway/chat-upstream.ts'
 import { startGateway } from '../helpers/gateway/gateway.ts'
 import { chatAnswer, startMetered } from '../helpers/gateway/metered.ts'
-import { startHttpUpstream } from '../helpers/gateway/test-server.ts'
 import { exampleOf } from './examples.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -20,10 +20,8 @@ const source = readFileSync(`${root}examples/own-format/plugins/ask.ts`, 'utf8')
 /** Answers `/v1/ask` and `/v1/chat/completions`, plain and streamed. */
 const startBoth = async (t: Test) => {
   const bodies: Json[] = []
-  const url = await startHttpUpstream(t, async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const body = JSON.parse(Buffer.concat(chunks).toString())
+  const url = await startTextUpstream(t, (requestText, response, request) => {
+    const body = JSON.parse(requestText)
     bodies.push(body)
     const isAsk = request.url === '/v1/ask'
     const used = { in: 3, out: 2 }

@@ -1,8 +1,5 @@
 /** Plugin `cors`: pages of allowed origins can call a route and read its answers and errors; a
  *  preflight request needs no key and reaches no upstream. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Plugin } from '../../engine/plugin.ts'
@@ -10,7 +7,12 @@ import cors from '../../plugins/cors.ts'
 import errors from '../../plugins/errors.ts'
 import { usedFolder } from '../helpers/cache.ts'
 import { tollgate } from '../helpers/gateway/command-line.ts'
-import { pluginOf, SILENT_LOG, startTestServer } from '../helpers/gateway/test-server.ts'
+import {
+  pluginOf,
+  SILENT_LOG,
+  startHttpUpstream,
+  startTestServer,
+} from '../helpers/gateway/test-server.ts'
 
 type Document = Parameters<typeof startTestServer>[2]
 const APP = 'https://app.example.com'
@@ -18,7 +20,7 @@ const APP = 'https://app.example.com'
 /** A gateway whose stage `auth` refuses requests without a key. */
 const start = async (t: Test, routes: readonly object[], section?: object) => {
   const calls: string[] = []
-  const upstream = createServer((request, response) => {
+  const address = await startHttpUpstream(t, (request, response) => {
     calls.push(`${request.method} ${request.url}`)
     const isStream = request.url === '/stream'
     const own = { 'access-control-allow-origin': 'https://provider.example', vary: 'accept' }
@@ -26,10 +28,6 @@ const start = async (t: Test, routes: readonly object[], section?: object) => {
     response.writeHead(200, { ...own, 'content-type': type })
     response.end(isStream ? 'data: 1\n\n' : '{}')
   })
-  upstream.listen(0, '127.0.0.1')
-  await once(upstream, 'listening')
-  t.teardown(() => upstream.close())
-  const address = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
   const auth = pluginOf({
     async handle({ request }, next) {
       if (request.headers.authorization === undefined) throw new Error('no key')

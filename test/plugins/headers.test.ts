@@ -1,7 +1,5 @@
 /** Plugin `headers`: requests and responses of a route get its headers; wrong names are refused. */
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Plugin } from '../../engine/plugin.ts'
@@ -9,21 +7,18 @@ import errors from '../../plugins/errors.ts'
 import headers from '../../plugins/headers.ts'
 import { usedFolder } from '../helpers/cache.ts'
 import { tollgate } from '../helpers/gateway/command-line.ts'
-import { SILENT_LOG, startTestServer } from '../helpers/gateway/test-server.ts'
+import { SILENT_LOG, startHttpUpstream, startTestServer } from '../helpers/gateway/test-server.ts'
 
 type Document = Parameters<typeof startTestServer>[2]
 
 /** Starts an upstream that answers 200 with headers of its own, and records those of requests. */
 const startUpstream = async (t: Test) => {
   const requests: IncomingHttpHeaders[] = []
-  const server = createServer((request, response) => {
+  const url = await startHttpUpstream(t, (request, response) => {
     requests.push(request.headers)
     response.writeHead(200, { 'cache-control': 'private', 'x-kept': 'yes' }).end('{}')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return { requests, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { requests, url }
 }
 
 t.test('headers: requests and responses of the route get them, others do not', async t => {

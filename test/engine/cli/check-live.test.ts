@@ -1,25 +1,22 @@
 /** `tollgate check --live`: asks each upstream with each key, and names targets that it lacks. */
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { usedFolder } from '../../helpers/cache.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** An upstream that lists two models to one key; counts its requests by path. */
 const startUpstream = async (t: Test) => {
   const requests: string[] = []
-  const server = createServer(({ method, url, headers }, response) => {
+  const url = await startHttpUpstream(t, ({ method, url, headers }, response) => {
     requests.push(`${method} ${url}`)
     response.statusCode = headers.authorization === 'Bearer right-key' ? 200 : 401
     response.end(JSON.stringify({ data: [{ id: 'one' }, { id: 'two' }] }))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+  return { url, requests }
 }
 const configOf = (t: Test, url: string, key: string, target: string) => {
   const folder = t.testdir({})

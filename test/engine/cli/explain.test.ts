@@ -1,7 +1,7 @@
 /** `tollgate explain`: runs the real stages of a configuration and sends nothing to an upstream. */
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import { listen } from '../../helpers/gateway/chat-upstream.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 
 /** `gate` refuses other keys and fills a slot that `greet` reads; `shift` changes the upstream
@@ -62,9 +62,7 @@ const upstream = async (t: Test) => {
   let connections = 0
   const server = createServer((_, response) => response.end('no'))
   server.on('connection', () => connections++)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   return { url: `http://127.0.0.1:${port}`, connections: () => connections }
 }
 

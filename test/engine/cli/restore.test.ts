@@ -1,6 +1,5 @@
 /** `tollgate restore`: puts a backup back after an audit; refuses what would lose data. */
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import {
   copyFileSync,
   existsSync,
@@ -9,8 +8,6 @@ import {
   readFileSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -18,6 +15,7 @@ import { withPluginCommands } from '../../../engine/cli/plugin-commands.ts'
 import { migratedDatabase } from '../../../engine/cli/store/store-audit.ts'
 import { usedFolder } from '../../helpers/cache.ts'
 import { recordingTerminal, tollgate, withOutput } from '../../helpers/gateway/command-line.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import { seededStore } from './seeded-store.ts'
 
 const PLUGINS = fileURLToPath(new URL('../../../plugins', import.meta.url))
@@ -93,13 +91,8 @@ t.test('restore: refuses PostgreSQL and a running gateway', async t => {
   })
   // The answer of the admin listener of a gateway with this process id.
   const pid = process.pid + 1
-  const admin = createServer((_, response) => response.end(JSON.stringify({ pid })))
-  admin.listen(0, '127.0.0.1')
-  await once(admin, 'listening')
-  t.teardown(() => admin.close())
-  const { port } = admin.address() as AddressInfo
+  const url = await startHttpUpstream(t, (_, response) => response.end(JSON.stringify({ pid })))
   mkdirSync(`${folder}/data`)
-  const url = `http://127.0.0.1:${port}`
   writeFileSync(`${folder}/data/tollgate.db`, '')
   writeFileSync(`${folder}/data/run.json`, JSON.stringify({ pid, url, admin: url }))
   const refusal = { code: 3, err: /is in use by another gateway/ }

@@ -1,12 +1,12 @@
 /** `tollgate status`, `reload` and `rollback` with an admin listener: requests, output, exits. */
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { askAdmin } from '../../../engine/cli/running.ts'
 import { writeRunFile } from '../../../engine/processes/running-gateway.ts'
+import { listen } from '../../helpers/gateway/chat-upstream.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 
 const VIEW = {
@@ -29,12 +29,10 @@ const startListener = async (t: Test, responses: Record<string, object>) => {
     requests.push(`${method} ${url}`)
     response.end(JSON.stringify(responses[`${method} ${url?.split('?')[0]}`] ?? {}))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
+  const port = await listen(t, server)
   const folder = t.testdir({})
   const config = join(folder, 'routes.yaml')
   writeFileSync(config, `settings: { data: '${folder}/data' }\nroutes: []\n`)
-  const { port } = server.address() as AddressInfo
   writeRunFile(join(folder, 'data'), { pid: 1, url: VIEW.url, admin: `http://127.0.0.1:${port}` })
   return { config, asked: requests, server }
 }

@@ -5,6 +5,7 @@ import { parse } from 'yaml'
 import { startThrowAwayGateway } from '../../../engine/cli/cases/throw-away-gateway.ts'
 import { usedFolder } from '../../helpers/cache.ts'
 import { recordingTerminal, tollgate } from '../../helpers/gateway/command-line.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { operatorEnv } from '../../helpers/operator.ts'
 import { temporaryFolder } from '../../helpers/store/store.ts'
 
@@ -38,15 +39,15 @@ t.test('init: the result passes check, serves, and is never overwritten', async 
   const terminal = recordingTerminal(operatorEnv() as Record<string, string>)
   const gateway = await startThrowAwayGateway(config, {}, terminal)
   t.teardown(() => gateway.stop())
-  const response = await fetch(`${gateway.url}/v1/messages`, {
-    method: 'POST',
-    headers: { 'x-api-key': gateway.key, 'content-type': 'application/json' },
-    body: JSON.stringify({
+  const response = await postTo(
+    `${gateway.url}/v1/messages`,
+    {
       model: 'gpt-4.1',
       max_tokens: 50,
       messages: [{ role: 'user', content: 'Hello' }],
-    }),
-  })
+    },
+    { 'x-api-key': gateway.key },
+  )
   t.match(await response.json(), { type: 'message', model: 'gpt-4.1' })
   t.ok(Number(response.headers.get('x-tollgate-charge')) > 0, 'the call is charged')
   t.equal((await fetch(`${gateway.url}/console`)).status, 200, 'the console is there')

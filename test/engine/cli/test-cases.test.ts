@@ -3,13 +3,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { differencesOf } from '../../../engine/cli/cases/compare.ts'
 import { CODE_ENV, usedFolder } from '../../helpers/cache.ts'
+import { answerChat, listen, startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { operatorEnv } from '../../helpers/operator.ts'
 import { temporaryFolder } from '../../helpers/store/store.ts'
@@ -42,19 +42,10 @@ t.test('test: the documented cases pass against the shipped configuration', asyn
 })
 
 t.test('test: a failing case shows what was expected and received, and exits 1', async t => {
-  const upstream = createServer((_, response) => {
-    response.setHeader('content-type', 'application/json')
+  const url = await startTextUpstream(t, (text, response) => {
     const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
-    const choices = [
-      { index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' },
-    ]
-    response.end(
-      JSON.stringify({ id: 'x', object: 'chat.completion', model: 'gpt-4.1', choices, usage }),
-    )
-  }).listen(0, '127.0.0.1')
-  await once(upstream, 'listening')
-  t.teardown(() => upstream.close())
-  const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+    return answerChat(text, response, { pieces: ['Hi'], usage })
+  })
   const file = `${temporaryFolder(t)}/cases.yaml`
   const request =
     '{ POST: /v1/chat/completions, body: { model: gp-4.1, messages: [{ role: user, content: Hello }] } }'
@@ -77,13 +68,8 @@ cases:
 })
 
 t.test('test: a signal ends the gateway and removes its folder', async t => {
-  const upstream = createServer().listen(0, '127.0.0.1')
-  await once(upstream, 'listening')
-  t.teardown(() => {
-    upstream.closeAllConnections()
-    upstream.close()
-  })
-  const { port } = upstream.address() as AddressInfo
+  const upstream = createServer()
+  const port = await listen(t, upstream)
   const [folder, TMPDIR] = [temporaryFolder(t), temporaryFolder(t)]
   const request =
     '{ POST: /v1/chat/completions, body: { model: gp-4.1, messages: [{ role: user, content: Hello }] } }'

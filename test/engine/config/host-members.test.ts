@@ -3,19 +3,11 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { publicUrl, readSettings } from '../../../engine/config/settings.ts'
-import type { Host, Plugin } from '../../../engine/plugin.ts'
-import { startTestServer } from '../../helpers/gateway/test-server.ts'
+import type { Host } from '../../../engine/plugin.ts'
+import { recordHosts, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const startHost = async (t: Parameters<typeof startTestServer>[0], settings: object) => {
-  const hosts: Host[] = []
-  const own: Plugin = {
-    schema: {},
-    default: {},
-    setup(_, host) {
-      hosts.push(host)
-      return { answers: true }
-    },
-  }
+  const { hosts, plugin: own } = recordHosts({ answers: true })
   const document = { settings, routes: [{ path: 'GET /' }] }
   const server = await startTestServer(
     t,

@@ -1,9 +1,6 @@
 /** Bundling and importing of plugins, and the problems of broken ones. */
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Bundle } from '../../../engine/config/compile/blueprint.ts'
@@ -11,6 +8,7 @@ import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugi
 import { importPlugin, importPlugins } from '../../../engine/config/plugins/import.ts'
 import type { Host } from '../../../engine/plugin.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 const host = {} as Host
@@ -355,13 +353,10 @@ for (const [what, [type, code]] of Object.entries(STARTS))
   })
 
 t.test('plugin import: a module may fetch, and close what it opened', async t => {
-  const server = createServer((_, response) => response.end('{"a":1}')).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const url = await startHttpUpstream(t, (_, response) => response.end('{"a":1}'))
   const { bundles, inputs } = await bundleFiles(t, {
     plugins: {
-      'fetches.ts': `export const { a } = await (await fetch('http://127.0.0.1:${port}', { signal: AbortSignal.timeout(60_000) })).json()\n${PLUGIN}`,
+      'fetches.ts': `export const { a } = await (await fetch('${url}', { signal: AbortSignal.timeout(60_000) })).json()\n${PLUGIN}`,
       'closes.ts': `import { createSocket } from 'node:dgram'\ncreateSocket('udp4').close()\n${PLUGIN}`,
     },
   })

@@ -3,6 +3,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import t from 'tap'
 import { createOperatorRequest } from '../../../engine/egress/operator-request.ts'
 import type { AuthHost, Document, OperatorResponse } from '../../../engine/plugin.ts'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { startProxy } from '../../helpers/gateway/connections.ts'
 import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
@@ -10,9 +11,7 @@ const GET = { method: 'GET', headers: {}, timeout: 60_000 }
 
 t.test('operator request: goes through the proxy of the upstream, or directly', async t => {
   const proxy = await startProxy(t)
-  const url = await startHttpUpstream(t, async (incoming, response) => {
-    let body = ''
-    for await (const part of incoming) body += part
+  const url = await startTextUpstream(t, (body, response, incoming) => {
     response.end(`${incoming.method} ${incoming.url} ${incoming.headers['x-own']} ${body}`)
   })
   const request = createOperatorRequest(proxy.url)

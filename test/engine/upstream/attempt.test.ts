@@ -2,7 +2,8 @@
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { Document, Stage } from '../../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
+import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 interface UpstreamRequest {
   readonly method: string
@@ -18,11 +19,9 @@ const arrange = async (
   stage: Stage = {},
   credentialHeaders: readonly string[] = [],
 ) => {
-  const url = await startHttpUpstream(t, async (incoming, response) => {
-    const parts: Buffer[] = []
-    for await (const part of incoming) parts.push(part as Buffer)
+  const url = await startTextUpstream(t, (text, response, incoming) => {
     const { method, url, headers } = incoming
-    response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(parts).toString() }))
+    response.end(JSON.stringify({ method, url, headers, body: text }))
   })
   const core = await startTestServer(t, { own: { ...pluginOf(stage), credentialHeaders } }, {
     upstreams: { up: { url: `${url}/base/v1`, ...upstream } },

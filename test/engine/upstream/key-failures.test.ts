@@ -5,6 +5,7 @@ import { errors } from '../../../engine/errors.ts'
 import type { Document, Host, Plugin, Stage } from '../../../engine/plugin.ts'
 import {
   pluginOf,
+  recordHosts,
   startHttpUpstream,
   startTestServer,
   type TestServer,
@@ -208,15 +209,7 @@ t.test('key failures: resting keys outlive a reload; a new key does not rest', a
 })
 
 t.test('key failures: a pinned call keeps its key, a new pin takes one that works', async t => {
-  const hosts: Host[] = []
-  const task: Plugin = {
-    schema: {},
-    default: {},
-    setup(_, host) {
-      hosts.push(host)
-      return {}
-    },
-  }
+  const { hosts, plugin: task } = recordHosts()
   let refused = 'none'
   const { used } = await arrange(t, key => (key === refused ? 401 : 200), { plugins: { task } })
   const [host] = hosts as [Host]
@@ -237,15 +230,7 @@ t.test('key failures: a pinned call keeps its key, a new pin takes one that work
 })
 
 t.test('key failures: a direct send reports a refused key, too', async t => {
-  const hosts: Host[] = []
-  const task: Plugin = {
-    schema: {},
-    default: {},
-    setup(_, host) {
-      hosts.push(host)
-      return {}
-    },
-  }
+  const { hosts, plugin: task } = recordHosts()
   const { used } = await arrange(t, key => (key === 'a' ? 401 : 200), { plugins: { task } })
   const [host] = hosts as [Host]
   for (let call = 0; call < 3; call++) await host.send('up', { method: 'GET', path: '/m' })

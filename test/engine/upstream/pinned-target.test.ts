@@ -1,8 +1,13 @@
 /** Calls of a task: each goes to the address and with the key of the first, on a path of its
  *  own. */
 import t from 'tap'
-import type { Host, Plugin, Reply } from '../../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
+import type { Host, Reply } from '../../../engine/plugin.ts'
+import {
+  pluginOf,
+  recordHosts,
+  startHttpUpstream,
+  startTestServer,
+} from '../../helpers/gateway/test-server.ts'
 
 const KEYS = ['key-one', 'key-two', 'key-three']
 
@@ -18,15 +23,7 @@ const start = async (t: Parameters<typeof startTestServer>[0], auth: unknown = '
       }),
     ),
   )
-  const hosts: Host[] = []
-  const task: Plugin = {
-    schema: {},
-    default: {},
-    setup(_, host) {
-      hosts.push(host)
-      return {}
-    },
-  }
+  const { hosts, plugin: task } = recordHosts()
   const stamp = pluginOf({
     forward(attempt, next) {
       attempt.request.headers['x-stamp'] = 'forward'
@@ -90,15 +87,7 @@ t.test('direct send: passes the forward stages that have a default', async t => 
       else await next()
     },
   })
-  const hosts: Host[] = []
-  const task: Plugin = {
-    schema: {},
-    default: {},
-    setup(_, host) {
-      hosts.push(host)
-      return {}
-    },
-  }
+  const { hosts, plugin: task } = recordHosts()
   await startTestServer(
     t,
     { task, answers },

@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocketServer } from 'ws'
 import { errors } from '../../../engine/errors.ts'
-import type { Document, Host, Plugin, SignableRequest, Stage } from '../../../engine/plugin.ts'
+import type { Document, Host, SignableRequest, Stage } from '../../../engine/plugin.ts'
 import { signRequest } from '../../../engine/upstream/sign-request.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
+import { pluginOf, recordHosts, startTestServer } from '../../helpers/gateway/test-server.ts'
 import { openSocket } from '../../helpers/gateway/web-socket.ts'
 import { scaled } from '../../helpers/machine-speed.ts'
 
@@ -32,11 +33,9 @@ interface Received {
 /** An upstream that records requests, and answers 503 to those that `refuses` accepts. */
 const startRecorder = async (t: Test, refuses: (count: number) => boolean = () => false) => {
   const received: Received[] = []
-  const url = await startHttpUpstream(t, async (incoming, response) => {
-    const parts: Buffer[] = []
-    for await (const part of incoming) parts.push(part as Buffer)
+  const url = await startTextUpstream(t, (text, response, incoming) => {
     const { method = '', url = '', headers } = incoming
-    received.push({ method, url, headers, body: Buffer.concat(parts).toString() })
+    received.push({ method, url, headers, body: text })
     response.writeHead(refuses(received.length) ? 503 : 200).end('ok')
   })
   return { received, url }
@@ -130,15 +129,7 @@ t.test('sign: a streamed body is not given, and is sent', async t => {
 
 t.test('sign: signs host.send, with bytes and streams', async t => {
   const { received, url } = await startRecorder(t)
-  const hosts: Host[] = []
-  const capture: Plugin = {
-    schema: {},
-    default: {},
-    setup(_, host) {
-      hosts.push(host)
-      return { answers: true }
-    },
-  }
+  const { hosts, plugin: capture } = recordHosts({ answers: true })
   const plugins = { own: pluginOf(signing), capture }
   const document = { upstreams: { up: { url } }, routes: [{ path: 'GET /' }] } as Document
   await startTestServer(t, plugins, document)

@@ -10,6 +10,7 @@ import { Health } from '../../../engine/upstream/health.ts'
 import { warmingIn } from '../../../engine/upstream/warm-targets.ts'
 import { coldInsteadOf, recordAnswer, withoutCold } from '../../../engine/upstream/warm-up.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import {
   faultsOf,
   pluginOf,
@@ -29,9 +30,7 @@ const arrange = async (t: Test, targets: readonly Target[], own: object = {}) =>
     waiting: undefined as ServerResponse[] | undefined,
   }
   const warmUps = () => engine.log.filter(line => line.startsWith('/warm'))
-  const url = await startHttpUpstream(t, async (incoming, response) => {
-    let body = ''
-    for await (const part of incoming) body += part
+  const url = await startTextUpstream(t, (body, response, incoming) => {
     engine.log.push(`${incoming.url} ${body}`)
     if (incoming.url === '/warm' && engine.waiting) return void engine.waiting.push(response)
     response.writeHead(engine.status).end('own')

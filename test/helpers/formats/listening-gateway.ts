@@ -12,7 +12,9 @@ import { textOfPrompt } from '../../../plugins/formats/hub/text.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import { eventsIn } from '../../../plugins/formats/stream/sse.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../gateway/test-server.ts'
+import { startTextUpstream } from '../gateway/chat-upstream.ts'
+import { postTo } from '../gateway/post.ts'
+import { pluginOf, startTestServer } from '../gateway/test-server.ts'
 
 export const CLIENTS = [
   'openai-chat',
@@ -62,12 +64,10 @@ const STOP = { reason: 'end' } as const
 /** An upstream whose path begins with the name of its format. It answers in these pieces. */
 const startUpstream = async (t: Test, pieces: () => readonly string[]) => {
   const prompts: string[] = []
-  const url = await startHttpUpstream(t, async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
+  const url = await startTextUpstream(t, (requestText, response, request) => {
     const [, name = '', path = ''] = /^\/([a-z-]+)(\/.*)$/.exec(request.url ?? '') ?? []
     const codec = ownCodec(name)
-    const prompt = codec.decodePrompt(JSON.parse(Buffer.concat(chunks).toString()), path, IGNORE)
+    const prompt = codec.decodePrompt(JSON.parse(requestText), path, IGNORE)
     prompts.push(textOfPrompt(prompt))
     if (!prompt.stream) {
       const content = [{ type: 'text', text: pieces().join('') } as const]
@@ -127,11 +127,7 @@ export const arrange = async (
   )
   const ask = async (client: ClientFormat, target: string, text: string, stream: boolean) => {
     const { path, body } = requestOf(client, text, stream)
-    const response = await fetch(gateway + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-target': target },
-      body: JSON.stringify(body),
-    })
+    const response = await postTo(gateway + path, body, { 'x-target': target })
     const verdict = response.headers.get('x-tollgate-guard')
     return { status: response.status, text: await response.text(), verdict }
   }

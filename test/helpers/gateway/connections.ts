@@ -1,13 +1,13 @@
 /** Servers that are reached in other ways: a CONNECT proxy, client certificates, HTTP/2. */
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import http2, { type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import https from 'node:https'
-import net, { type AddressInfo, type Server, type Socket } from 'node:net'
+import net, { type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { WebSocketServer } from 'ws'
+import { listen } from './chat-upstream.ts'
 
 const pem = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url)), 'utf8')
@@ -19,23 +19,6 @@ export const CLIENT = { cert: pem('client-certificate'), key: pem('client-key') 
 
 type Incoming = IncomingMessage | Http2ServerRequest
 export type Listener = (incoming: Incoming, response: ServerResponse) => void
-
-/** Listens; returns the port. At the end of the test all connections are closed. */
-const listen = async (t: Test, server: Server): Promise<number> => {
-  const sockets = new Set<Socket>()
-  server.on('connection', socket => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
-}
 
 export const startHttps = async (t: Test, listener: Listener, options: https.ServerOptions = {}) =>
   `https://127.0.0.1:${await listen(t, https.createServer({ ...SERVER, ...options }, listener))}`

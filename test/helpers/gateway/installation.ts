@@ -10,6 +10,7 @@ import idempotency from '../../../plugins/idempotency/index.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
 import { reaperOn } from '../store/membership.ts'
 import { type Store, sql, startStore } from '../store/store.ts'
+import { postTo } from './post.ts'
 import { pluginOf, SILENT_LOG, startHttpUpstream, startTestServer } from './test-server.ts'
 
 /** Answers one call of the upstream; `call` counts from 1. `body`: the text of the request. */
@@ -158,16 +159,11 @@ export const post = async (
   key: string,
   { body = '{"a":1}', account = '1', headers = {} as Readonly<Record<string, string>> } = {},
 ): Promise<Reply> => {
-  const response = await fetch(url, {
-    method: 'POST',
-    body,
-    headers: {
-      'content-type': 'application/json',
-      connection: 'close',
-      account,
-      ...(key !== '' && { 'idempotency-key': key }),
-      ...headers,
-    },
+  const response = await postTo(url, body, {
+    connection: 'close',
+    account,
+    ...(key !== '' && { 'idempotency-key': key }),
+    ...headers,
   })
   return { status: response.status, headers: response.headers, text: await response.text() }
 }

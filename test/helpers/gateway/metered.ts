@@ -1,6 +1,6 @@
 /** A gateway with metered routes over a real store, and a scripted upstream of chats. */
 import type { Test } from 'tap'
-import type { Json, Plugin, Stage } from '../../../engine/plugin.ts'
+import type { Json, Plugin } from '../../../engine/plugin.ts'
 import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
 import account from '../../../plugins/account/index.ts'
@@ -12,11 +12,11 @@ import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import model from '../../../plugins/model/index.ts'
 import observe from '../../../plugins/observe/index.ts'
-import { ACCOUNT } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { reaperOn } from '../store/membership.ts'
 import { type Engine, sql, startAnyStore, temporaryFolder } from '../store/store.ts'
-import { pluginOf, SILENT_LOG, startHttpUpstream, startTestServer } from './test-server.ts'
+import { startTextUpstream } from './chat-upstream.ts'
+import { caller, pluginOf, SILENT_LOG, startTestServer } from './test-server.ts'
 
 /** Nanos. */
 const CREDITED = 1_000_000_000_000n
@@ -35,13 +35,6 @@ export const chatAnswer = (usage: Json = { prompt_tokens: 10, completion_tokens:
   ],
   ...(usage && { usage }),
 })
-const caller: Stage = {
-  async handle({ request, slots }, next) {
-    const { account = '1' } = request.headers
-    slots.set(ACCOUNT, { id: Number(account), name: 'ann', role: 'customer' })
-    await next()
-  },
-}
 
 interface Setup {
   readonly routes: readonly object[]
@@ -62,16 +55,12 @@ export const startMetered = async (
   const store = await startAnyStore(t, engine)
   const database = await store.open()
   const upstream = { script: (() => ({ json: chatAnswer() })) as Script, bodies: [] as Json[] }
-  const url = await startHttpUpstream(t, (request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', chunk => chunks.push(chunk))
-    request.on('end', async () => {
-      upstream.bodies.push(JSON.parse(Buffer.concat(chunks).toString()))
-      const { status = 200, json = {}, cut } = await upstream.script(upstream.bodies.length)
-      if (cut) response.destroy()
-      else
-        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
-    })
+  const url = await startTextUpstream(t, async (text, response) => {
+    upstream.bodies.push(JSON.parse(text))
+    const { status = 200, json = {}, cut } = await upstream.script(upstream.bodies.length)
+    if (cut) response.destroy()
+    else
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
   })
   const membership = reaperOn(t, database, 1_000)
   const jobs = createJobs({ leases: new Leases({ database, membership }), log: SILENT_LOG })

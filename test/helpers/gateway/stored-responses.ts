@@ -8,6 +8,7 @@ import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
+import { plainAnswers } from '../formats/plain-answers.ts'
 import { startGateway } from './gateway.ts'
 import { startUpstream } from './upstream.ts'
 
@@ -125,16 +126,7 @@ export const responseBody = (id: string, text: string, more: object = {}) => ({
   previous_response_id: null,
   ...more,
 })
-export const messageBody = (text: string) => ({
-  id: 'msg_1',
-  type: 'message',
-  role: 'assistant',
-  model: 'claude',
-  content: [{ type: 'text', text }],
-  stop_reason: 'end_turn',
-  stop_sequence: null,
-  usage: { input_tokens: 20, output_tokens: 5 },
-})
+export const messageBody = (text: string) => plainAnswers(text, 20, 5)['anthropic-messages']
 export const streamedReply = (...events: { readonly type: string }[]) =>
   [
     { do: 'body' },

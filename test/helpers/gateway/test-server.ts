@@ -2,18 +2,19 @@
  *  store that records its lists; or compiles a snapshot without a server. */
 import '../environment.ts'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { compile } from '../../../engine/config/compile/compile.ts'
 import type { CompileError } from '../../../engine/config/compile/compile-problem.ts'
 import { SharedResources } from '../../../engine/config/shared-resources.ts'
 import { BackgroundCalls } from '../../../engine/egress/background-calls.ts'
 import { createMetrics } from '../../../engine/observe/metrics.ts'
-import type { Document, Log, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
+import type { Document, Host, Log, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
 import type { OverloadGuard } from '../../../engine/request/overload.ts'
 import { createGatewayServer, type GatewayServer } from '../../../engine/server.ts'
 import type { Resources } from '../../../engine/snapshot/resources.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
+import { ACCOUNT } from '../../../plugins/slots.ts'
+import { listen } from './chat-upstream.ts'
 
 export const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -81,6 +82,29 @@ export const pluginOf = (stage: Stage, more: Partial<Plugin> = {}): Plugin => ({
   ...more,
 })
 
+/** A plugin with this stage, and the host of each of its versions. */
+export const recordHosts = (stage: Stage = {}) => {
+  const hosts: Host[] = []
+  const plugin: Plugin = {
+    schema: {},
+    default: {},
+    setup(_, host) {
+      hosts.push(host)
+      return stage
+    },
+  }
+  return { hosts, plugin }
+}
+
+/** The header `account` says who calls; by default the first account. */
+export const caller: Stage = {
+  async handle({ request, slots }, next) {
+    const { account = '1' } = request.headers
+    slots.set(ACCOUNT, { id: Number(account), name: 'ann', role: 'customer' })
+    await next()
+  },
+}
+
 export interface TestServer {
   readonly url: string
   readonly server: GatewayServer
@@ -136,17 +160,9 @@ export const startTestServer = async (
 
 /** Starts an upstream in this process. */
 export const startHttpUpstream = async (
-  t: Test,
+  t: Pick<Test, 'teardown'>,
   listener: http.RequestListener,
-): Promise<string> => {
-  const server = http.createServer(listener).listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+): Promise<string> => `http://127.0.0.1:${await listen(t, http.createServer(listener))}`
 
 export type Plugins = Readonly<Record<string, Plugin>>
 

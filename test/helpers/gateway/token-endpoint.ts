@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Test } from 'tap'
 import type { Document, Plugin } from '../../../engine/plugin.ts'
+import { startTextUpstream } from './chat-upstream.ts'
 import { startHttpUpstream, startTestServer } from './test-server.ts'
 
 interface TokenRequest {
@@ -24,11 +25,9 @@ export const startWithTokens = async (
   const tokenRequests: TokenRequest[] = []
   const credentials: (string | undefined)[] = []
   const lines: { readonly fields: object; readonly text: string | undefined }[] = []
-  const endpoint = await startHttpUpstream(t, async (incoming, response) => {
-    const parts: Buffer[] = []
-    for await (const part of incoming) parts.push(part as Buffer)
+  const endpoint = await startTextUpstream(t, async (text, response, incoming) => {
     const { url = '', headers } = incoming
-    tokenRequests.push({ url, headers, body: Buffer.concat(parts).toString() })
+    tokenRequests.push({ url, headers, body: text })
     const { status = 200, body } = await answer(tokenRequests.length)
     response.writeHead(status, { 'content-type': 'application/json' }).end(body)
   })

@@ -10,6 +10,7 @@ import { addKey, createAccount } from '../../../plugins/credentials/statements.t
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import { startGateway } from '../gateway/gateway.ts'
+import { bearer, postTo } from '../gateway/post.ts'
 import { startUpstream } from '../gateway/upstream.ts'
 import { inMemory } from '../in-memory.ts'
 
@@ -78,11 +79,7 @@ export const postJson = async (
   body: object,
   headers: Readonly<Record<string, string>> = {},
 ) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  })
+  const response = await postTo(gateway.url + path, body, { ...bearer(key), ...headers })
   const id = response.headers.get('x-request-id') ?? ''
   return { response, text: await response.text(), id }
 }

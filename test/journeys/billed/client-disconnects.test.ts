@@ -2,9 +2,10 @@
  *  and what its upstream wrote; a route that drains is charged by the upstream’s usage. The long
  *  form makes 2,000 cuts. */
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import t, { type Test } from 'tap'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import {
   type Customer,
   gateway,
@@ -39,7 +40,7 @@ const writeWords = async (
 }
 const statsByRequest = new Map<string, SentCall>()
 let script: Script = async () => {}
-const upstream = createServer(async (request, response) => {
+const upstream = await startHttpUpstream(t, async (request, response) => {
   const stats: SentCall = { sentWords: 0, closedAt: 0 }
   statsByRequest.set(String(request.headers['x-request-id']), stats)
   response.on('error', () => {})
@@ -51,15 +52,9 @@ const upstream = createServer(async (request, response) => {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   await script(response, stats)
 })
-upstream.listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-t.teardown(() => {
-  upstream.closeAllConnections()
-  upstream.close()
-})
 const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]
-upstreams: { up: { url: 'http://127.0.0.1:${(upstream.address() as AddressInfo).port}', connections: 100 } }
+upstreams: { up: { url: '${upstream}', connections: 100 } }
 models:
   words: { to: up, price: { output: 1 / 1k }, output: 10000 }
 routes:

@@ -1,10 +1,9 @@
 /** An upstream that compresses its answers without being asked: the client gets what it asked for,
  *  and pays for the usage in the decoded bytes, in every path. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import zlib from 'node:zlib'
 import t from 'tap'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import {
   type Customer,
   gateway,
@@ -22,7 +21,7 @@ type Coding = keyof typeof ENCODERS
 
 let coding: Coding = 'gzip'
 let answer = { status: 200, type: 'application/json', body: '' }
-const upstream = createServer((request, response) => {
+const url = await startHttpUpstream(t, (request, response) => {
   request.resume()
   const body = ENCODERS[coding](answer.body)
   response.writeHead(answer.status, {
@@ -31,13 +30,7 @@ const upstream = createServer((request, response) => {
     'content-length': body.length,
   })
   response.end(body)
-}).listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-t.teardown(() => {
-  upstream.closeAllConnections()
-  upstream.close()
 })
-const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 const ROUTES = `
 pipeline: [errors, auth, model, meter, embed, translate]
 upstreams:
@@ -56,14 +49,9 @@ t.before(async () => {
   customer = await prepareCustomer(ROUTES, 100_000_000_000n)
 })
 const ask = async (path: string, body: object, accept = 'identity') => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${customer.key}`,
-      'content-type': 'application/json',
-      'accept-encoding': accept,
-    },
-    body: JSON.stringify(body),
+  const response = await postTo(gateway.url + path, body, {
+    ...bearer(customer.key),
+    'accept-encoding': accept,
   })
   const text = await response.text()
   const id = response.headers.get('x-request-id') ?? ''

@@ -3,6 +3,7 @@
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { BEGINNINGS } from '../../helpers/formats/beginnings.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import {
@@ -45,20 +46,16 @@ t.beforeEach(() => {
 })
 
 const ask = async (path: string, model: string, stream: boolean, idempotencyKey?: string) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${customer.key}`,
-      'content-type': 'application/json',
-      ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
-    },
-    body: JSON.stringify({
+  const response = await postTo(
+    gateway.url + path,
+    {
       model,
       stream,
       max_tokens: 100,
       messages: [{ role: 'user', content: 'Where?' }],
-    }),
-  })
+    },
+    { ...bearer(customer.key), ...(idempotencyKey && { 'idempotency-key': idempotencyKey }) },
+  )
   return { status: response.status, text: await response.text() }
 }
 const streaming =

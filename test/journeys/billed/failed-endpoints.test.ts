@@ -1,6 +1,7 @@
 /** Errors in a body with status 200 of embeddings, images and reranking: the next target answers,
  *  and the customer pays for its answer alone, or for nothing where no target is left. */
 import t from 'tap'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import {
@@ -104,15 +105,11 @@ const ask = async (
   model: string,
   idempotencyKey = model,
 ) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${customer.key}`,
-      'content-type': 'application/json',
-      'idempotency-key': idempotencyKey,
-    },
-    body: JSON.stringify({ model, ...body }),
-  })
+  const response = await postTo(
+    gateway.url + path,
+    { model, ...body },
+    { ...bearer(customer.key), 'idempotency-key': idempotencyKey },
+  )
   await response.text()
   return { status: response.status, replayed: response.headers.get('idempotent-replayed') }
 }

@@ -1,8 +1,7 @@
 /** Requests are adapted to their upstream: its paths, query and body edits, for identical formats,
  *  translated requests, forms and direct calls. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 
 interface Received {
@@ -11,14 +10,8 @@ interface Received {
   readonly body: string
 }
 const received: Received[] = []
-const upstream = createServer(async (request, response) => {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  received.push({
-    url: request.url ?? '',
-    headers: request.headers,
-    body: Buffer.concat(chunks).toString(),
-  })
+const address = await startTextUpstream(t, (body, response, { url = '', headers }) => {
+  received.push({ url, headers, body })
   response.setHeader('content-type', 'application/json')
   response.end(JSON.stringify(ANSWER))
 })
@@ -35,8 +28,6 @@ const ANSWER = {
   stop_reason: 'end_turn',
   usage: { prompt_tokens: 1, completion_tokens: 1, input_tokens: 1, output_tokens: 1 },
 }
-await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
-const address = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 
 const gateway = await startGateway({
   inside: true,
@@ -80,10 +71,7 @@ routes:
   - { path: POST /v1/audio/transcriptions, name: audio, form: { files: [file] }, model: body, translate: openai-transcription, errors: openai }
 `,
 })
-t.teardown(async () => {
-  await gateway.stop()
-  upstream.close()
-})
+t.teardown(() => gateway.stop())
 
 const send = async (
   path: string,

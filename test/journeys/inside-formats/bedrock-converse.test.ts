@@ -14,8 +14,8 @@ import {
   PLAIN_CALLS,
 } from '../../fixtures/upstream/converse.ts'
 import { readAnswer, readStream, sendBySdk } from '../../helpers/formats/bedrock-sdk.ts'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import { createUsageRecorder } from '../../helpers/gateway/usage-recorder.ts'
 
 interface UpstreamRequest {
@@ -34,11 +34,9 @@ interface NextAnswer {
 }
 const requests: UpstreamRequest[] = []
 let next: NextAnswer = {}
-const url = await startHttpUpstream(t, async (request, response) => {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
+const url = await startTextUpstream(t, async (text, response, request) => {
   const path = request.url ?? ''
-  requests.push({ path, body: JSON.parse(Buffer.concat(chunks).toString()) })
+  requests.push({ path, body: JSON.parse(text) })
   const { status = 200, json = PLAIN, frames = FRAMES, rest = [], isRead, breaks } = next
   if (!path.endsWith('/converse-stream') || status !== 200) {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))

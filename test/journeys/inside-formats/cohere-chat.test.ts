@@ -5,8 +5,8 @@ import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
 import { CALLS, EVENTS, PLAIN } from '../../fixtures/upstream/cohere.ts'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import { createUsageRecorder } from '../../helpers/gateway/usage-recorder.ts'
 
 interface UpstreamRequest {
@@ -15,10 +15,8 @@ interface UpstreamRequest {
 }
 const requests: UpstreamRequest[] = []
 let nextAnswer: { readonly status: number; readonly text: string } | undefined
-const url = await startHttpUpstream(t, async (request, response) => {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  const body = JSON.parse(Buffer.concat(chunks).toString())
+const url = await startTextUpstream(t, (requestText, response, request) => {
+  const body = JSON.parse(requestText)
   requests.push({ path: request.url ?? '', body })
   const isStream = body.stream === true && (nextAnswer?.status ?? 200) === 200
   response.writeHead(nextAnswer?.status ?? 200, {

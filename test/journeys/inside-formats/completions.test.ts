@@ -2,8 +2,8 @@
  *  has the endpoint itself, with what is refused and what is named. */
 import OpenAI from 'openai'
 import t from 'tap'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import { createUsageRecorder } from '../../helpers/gateway/usage-recorder.ts'
 
 const USAGE = {
@@ -66,10 +66,8 @@ interface UpstreamRequest {
 }
 const requests: UpstreamRequest[] = []
 let nextAnswer: { readonly status: number; readonly text: string } | undefined
-const url = await startHttpUpstream(t, async (request, response) => {
-  const chunks: Buffer[] = []
-  for await (const each of request) chunks.push(each as Buffer)
-  const body = JSON.parse(Buffer.concat(chunks).toString())
+const url = await startTextUpstream(t, (requestText, response, request) => {
+  const body = JSON.parse(requestText)
   requests.push({ path: request.url, body })
   const answer = request.url === '/v1/completions' ? NATIVE : CHAT
   const { status, text } = nextAnswer ?? {

@@ -2,6 +2,7 @@
  *  errors, error events, answers and headers, passed or translated. */
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const KEY = 'sk-live-4fQ7zL0aWm9RkT2vXc8Yd5NbH3gJpEuSi1oVtq6'
@@ -53,11 +54,7 @@ const ask = async (client: FormatName, model: FormatName, stream: boolean): Prom
   const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
   const path = client === 'google-gemini' ? `${client}/${model}:${method}` : client
   const more = client === 'google-gemini' ? {} : { model, stream }
-  const reply = await fetch(`${gateway.url}/${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ...BODIES[client], ...more }),
-  })
+  const reply = await postTo(`${gateway.url}/${path}`, { ...BODIES[client], ...more })
   const headers = JSON.stringify([...reply.headers])
   return `${reply.status} ${headers} ${await reply.text()}`
 }

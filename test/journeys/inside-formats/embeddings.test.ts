@@ -4,8 +4,9 @@ import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
 import { createValidator } from '../../helpers/formats/sdk-validator.ts'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 
 type Body = Readonly<Record<string, unknown>>
 const VECTOR = [0.5, -0.25, 1]
@@ -24,10 +25,8 @@ const answer = (path: string, body: Body): { status?: number; body: unknown } =>
   const rows = Array.from({ length: count }, (_, index) => row(index)).reverse()
   return { body: { object: 'list', data: rows, usage: { prompt_tokens: 7, total_tokens: 7 } } }
 }
-const url = await startHttpUpstream(t, async (request, response) => {
-  const parts: Buffer[] = []
-  for await (const part of request) parts.push(part as Buffer)
-  const body = JSON.parse(Buffer.concat(parts).toString()) as Body
+const url = await startTextUpstream(t, (text, response, request) => {
+  const body = JSON.parse(text) as Body
   const path = request.url ?? ''
   requests.push({ path, body })
   const { status = 200, body: answerBody } = answer(path, body)
@@ -108,10 +107,10 @@ t.test('embeddings: accept input objects with texts and images, in order', async
 t.test('embeddings: return floats and base64 whatever the upstream sends', async t => {
   const judge = createValidator('embeddings')
   const ask = async (encoding?: string) => {
-    const response = await fetch(`${gateway.url}/v1/embeddings`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'multi', input: 'x', encoding_format: encoding }),
+    const response = await postTo(`${gateway.url}/v1/embeddings`, {
+      model: 'multi',
+      input: 'x',
+      encoding_format: encoding,
     })
     const body = (await response.json()) as { readonly data: readonly { embedding: unknown }[] }
     // Packed vectors are outside of the types; the SDK unpacks them.
@@ -150,10 +149,9 @@ t.test('embeddings: the Google SDK works with both formats of upstreams', async 
       model,
     )
   }
-  const response = await fetch(`${gateway.url}/v1beta/models/multi:embedContent`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ content: { parts: [{ text: 'a' }] }, task_type: 'CLUSTERING' }),
+  const response = await postTo(`${gateway.url}/v1beta/models/multi:embedContent`, {
+    content: { parts: [{ text: 'a' }] },
+    task_type: 'CLUSTERING',
   })
   t.equal(response.headers.get('x-tollgate-dropped'), 'task_type', 'in the client’s spelling')
   t.match(await response.json(), { embedding: { values: VECTOR } })
@@ -208,11 +206,7 @@ t.test('embeddings: whole upstreams embed only if configured', async t => {
 })
 t.test('embeddings: a strict route rejects unsupported fields, others report them', async t => {
   const ask = (model: string, headers: Readonly<Record<string, string>> = {}) =>
-    fetch(`${gateway.url}/strict/embeddings`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify({ model, input: 'x', user: 'ann' }),
-    })
+    postTo(`${gateway.url}/strict/embeddings`, { model, input: 'x', user: 'ann' }, headers)
   const rejection = await ask('gx-embedding')
   t.equal(rejection.status, 400)
   t.match(await rejection.json(), {
@@ -227,11 +221,7 @@ t.test('embeddings: a strict route rejects unsupported fields, others report the
 t.test('embeddings: an image that is not base64 is refused where it is translated', async t => {
   const image_url = { url: 'data:image/png;base64,***' }
   const body = { model: 'gx-embedding', input: [{ type: 'image_url', image_url }] }
-  const response = await fetch(`${gateway.url}/v1/embeddings`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  const response = await postTo(`${gateway.url}/v1/embeddings`, body)
   t.equal(response.status, 400)
   t.match(await response.json(), { error: { type: 'invalid_request_error', message: /base64/ } })
   t.same(requests, [])

@@ -4,6 +4,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from './image-gateway.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
@@ -44,16 +45,12 @@ t.test('images by chat: earlier turns join the description', async t => {
     { role: 'assistant', content: '![image](https://a.example/1.png)' },
     user('with a hat'),
   ]
-  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: 'dall-e-3',
-      messages,
-      temperature: 1,
-      size: '1024x1024',
-      top_k: 3,
-    }),
+  const response = await postTo(`${gateway.url}/v1/chat/completions`, {
+    model: 'dall-e-3',
+    messages,
+    temperature: 1,
+    size: '1024x1024',
+    top_k: 3,
   })
   t.equal(response.headers.get('x-tollgate-dropped'), 'top_k, temperature')
   await response.text()

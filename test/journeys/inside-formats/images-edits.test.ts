@@ -2,6 +2,7 @@
  *  name. */
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from './image-gateway.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
@@ -36,14 +37,10 @@ t.test('image edits: accept several images and non-ASCII names', async t => {
   )
 })
 t.test('image edits: JSON passes', async t => {
-  const response = await fetch(`${gateway.url}/v1/images/edits`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: 'gp-4o-image',
-      prompt: 'x',
-      images: [{ image_url: DATA_URL }],
-    }),
+  const response = await postTo(`${gateway.url}/v1/images/edits`, {
+    model: 'gp-4o-image',
+    prompt: 'x',
+    images: [{ image_url: DATA_URL }],
   })
   t.equal(response.status, 200)
   t.same(imageUpstream.requests[0]?.body, {

@@ -2,6 +2,7 @@
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { readGreys, writePng } from '../../helpers/formats/png.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from './image-gateway.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
@@ -61,17 +62,17 @@ t.test('Recraft edits: change only the masked area', async t => {
   t.equal(response.headers.get('x-tollgate-dropped'), 'strength')
 })
 t.test('Recraft edits: accept JSON with Recraft’s own fields', async t => {
-  const response = await fetch(`${gateway.url}/v1/images/edits`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-tollgate-strict': 'true' },
-    body: JSON.stringify({
+  const response = await postTo(
+    `${gateway.url}/v1/images/edits`,
+    {
       model: 'rc-v3',
       prompt: 'x',
       strength: 0.8,
       controls: { no_text: true },
       images: [{ image_url: DATA_URL }],
-    }),
-  })
+    },
+    { 'x-tollgate-strict': 'true' },
+  )
   t.equal(response.status, 200)
   t.match(imageUpstream.requests[0]?.body, { strength: '0.8', controls: '{"no_text":true}' })
   t.same((await fileIn('image')).bytes, PNG)

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { plainAnswers } from '../../helpers/formats/plain-answers.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const PIXEL =
@@ -62,11 +63,7 @@ t.teardown(() => gateway.stop())
 t.beforeEach(() => void requests.splice(0))
 
 const ask = async (path: string, body: object): Promise<Answer> => {
-  const response = await fetch(`${gateway.url}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  const response = await postTo(`${gateway.url}${path}`, body)
   const { error } = (await response.json()) as { error?: { message: string } }
   return { status: response.status, message: error?.message, ...requests[0] }
 }

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { BEGINNINGS } from '../../helpers/formats/beginnings.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 let upstreamCall = Promise.withResolvers<ServerResponse>()
@@ -55,12 +56,7 @@ const CLIENTS: Readonly<Record<string, (model: string) => readonly [string, obje
     COMMENT,
   ],
 }
-const post = (path: string, body: object) =>
-  fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+const post = (path: string, body: object) => postTo(gateway.url + path, body)
 
 /** Calls a model; `until` reads the response until it fits, `rest` to its end. */
 const call = async (path: string, body: object) => {

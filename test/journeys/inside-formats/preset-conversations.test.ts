@@ -5,6 +5,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { asObject, type LooseObject } from '../../helpers/formats/loose-json.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import { CLIENTS, type Client } from '../../oracles/cells.ts'
 import { familyOf } from '../../oracles/families.ts'
@@ -225,11 +226,10 @@ const refusalsOf = async (
   { client, body, isStreamed }: ReturnType<typeof render>,
 ): Promise<readonly string[]> => {
   received = undefined
-  const response = await fetch(gateway.url + pathOf(client, model, isStreamed === true), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(client === 'google-gemini' ? body : { ...body, model }),
-  })
+  const response = await postTo(
+    gateway.url + pathOf(client, model, isStreamed === true),
+    client === 'google-gemini' ? body : { ...body, model },
+  )
   const text = await response.text()
   const { body: bytes, headers } = (received as Received | undefined) ?? { body: '', headers: {} }
   if (response.status !== 200 || bytes === '') return [`${response.status} ${text}`]

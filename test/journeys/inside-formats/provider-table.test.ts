@@ -14,6 +14,7 @@ import {
   startProxy,
 } from '../../helpers/gateway/connections.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const PRESETS_TEXT = readFileSync(
@@ -275,16 +276,12 @@ t.teardown(() => gateway.stop())
 for (const [row, { provider, path, authorization, headers = {}, body = {} }] of ROWS.entries())
   t.test(`provider by YAML alone: ${provider}`, async t => {
     received = undefined
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        model: `model-${row}`,
-        messages: [{ role: 'user', content: 'hi' }],
-        max_completion_tokens: 7,
-        seed: 3,
-        user: 'ann',
-      }),
+    const response = await postTo(`${gateway.url}/v1/chat/completions`, {
+      model: `model-${row}`,
+      messages: [{ role: 'user', content: 'hi' }],
+      max_completion_tokens: 7,
+      seed: 3,
+      user: 'ann',
     })
     const text = await response.text()
     t.equal(response.status, 200, text)

@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import { judgeByPath } from '../../oracles/index.ts'
 import type { Outcome, RequestCase } from './requests/request-case.ts'
@@ -46,11 +47,11 @@ const ask = async (one: RequestCase): Promise<Outcome> => {
   answer = one.answer
   received = undefined
   const hasModel = client !== 'google-gemini'
-  const response = await fetch(gateway.url + PATHS[client](model, stream), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ ...(hasModel && { model, ...(stream && { stream }) }), ...request }),
-  })
+  const response = await postTo(
+    gateway.url + PATHS[client](model, stream),
+    { ...(hasModel && { model, ...(stream && { stream }) }), ...request },
+    headers,
+  )
   const text = await response.text()
   const isEvents = response.headers.get('content-type')?.startsWith('text/event-stream')
   const { body = '', headers: upHeaders = {} } = (received as Received | undefined) ?? {}

@@ -1,20 +1,13 @@
 /** Refused keys of an upstream behind translation: which errors rest a key, and what clients read
  *  of them, in the same format and in another. */
 import t from 'tap'
+import { PLAIN_ANSWERS } from '../../helpers/formats/plain-answers.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 type Answer = readonly [status: number, body: unknown]
-const GOOD: Answer = [
-  200,
-  {
-    id: 'c',
-    object: 'chat.completion',
-    model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
-    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-  },
-]
+const GOOD: Answer = [200, PLAIN_ANSWERS['openai-chat']]
 /** The keys that the upstream received, and its answer to each. */
 const keys: string[] = []
 let answerTo: (key: string) => Answer = () => GOOD
@@ -49,11 +42,7 @@ routes:
   keys.length = 0
   return async (path: string, more: object = {}) => {
     const body = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }], ...more }
-    const reply = await fetch(`${gateway.url}/v1/${path}`, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { 'content-type': 'application/json' },
-    })
+    const reply = await postTo(`${gateway.url}/v1/${path}`, body)
     return { status: reply.status, text: await reply.text(), headers: reply.headers }
   }
 }

@@ -1,13 +1,12 @@
 /** Videos too large for a request: streamed from their URL to the upstream's file store, referred
  *  to once they are ready, and deleted after the answer. */
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import OpenAI, { APIError } from 'openai'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const MIB = 2 ** 20
 const SIZE = 15 * MIB
@@ -16,18 +15,9 @@ const VIDEO_HASH = createHash('sha256')
 for (let at = 0; at < SIZE; at += MIB) VIDEO_HASH.update(PIECE)
 const DIGEST = VIDEO_HASH.digest('hex')
 
-const startServer = async (serve: (request: IncomingMessage, answer: ServerResponse) => void) => {
-  const server = createServer(serve).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 /** Videos whose download was cancelled. */
 let cancelled = 0
-const videos = await startServer((request, answer) => {
+const videos = await startHttpUpstream(t, (request, answer) => {
   const name = request.url ?? ''
   answer.on('close', () => {
     if (!answer.writableFinished) cancelled++
@@ -59,7 +49,7 @@ const DONE = {
   candidates: [{ content: { role: 'model', parts: [{ text: 'a video' }] }, finishReason: 'STOP' }],
   usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7 },
 }
-const upstream = await startServer(async (request, answer) => {
+const upstream = await startHttpUpstream(t, async (request, answer) => {
   const hash = createHash('sha256')
   const parts: Buffer[] = []
   let size = 0

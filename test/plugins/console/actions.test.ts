@@ -1,9 +1,7 @@
 /** The log of actions of a whole gateway: sign-ins, reads of prompts and of secrets, versions of
  *  the configuration, commands; calls make no row. */
-import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
@@ -17,20 +15,18 @@ import {
 } from '../../helpers/console/console-gateway.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 'heads').toString('base64')}`
 const received: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = []
-const receiver = createServer(async (request, response) => {
+const receiver = await startHttpUpstream(t, async (request, response) => {
   received.push({ headers: request.headers, body: await textOf(request) })
   response.end()
-}).listen(0, '127.0.0.1')
-await once(receiver, 'listening')
-t.teardown(() => receiver.close())
-const { port } = receiver.address() as AddressInfo
+})
 const gateway = await startConsole(t, {
   settings: 'public_url: http://127.0.0.1',
   files: { ...SESSION_SCHEMA },
-  env: { HEADS: `http://127.0.0.1:${port}/heads` },
+  env: { HEADS: `${receiver}/heads` },
   routes: `
 pipeline: [errors, observe, auth, validate, meter, account, console]
 console: { edit: true, traces: 'https://traces.example/t/{trace}?from=tollgate' }

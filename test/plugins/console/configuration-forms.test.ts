@@ -1,8 +1,6 @@
 /** Operations that write the configuration, over HTTP and on the command line: the change in the
  *  file, its problems, conflicts, and what is live afterwards. */
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import type { ConfigurationChange, OfferRow, PresetRow } from '../../../plugins/views.ts'
@@ -12,18 +10,14 @@ import {
   startConsole,
 } from '../../helpers/console/console-gateway.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
-const provider = createServer((request, response) => {
+const origin = await startHttpUpstream(t, (request, response) => {
   response.setHeader('content-type', 'application/json')
   if (request.url !== '/v1/models') return void response.writeHead(404).end('{}')
   response.end(JSON.stringify({ data: [{ id: 'small' }, { id: 'large' }] }))
 })
-await new Promise<void>(resolve => provider.listen(0, '127.0.0.1', resolve))
-t.teardown(() => provider.close())
-const origin = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
-const empty = createServer((_, response) => void response.writeHead(401).end('{}'))
-await new Promise<void>(resolve => empty.listen(0, '127.0.0.1', resolve))
-t.teardown(() => empty.close())
+const empty = await startHttpUpstream(t, (_, response) => void response.writeHead(401).end('{}'))
 
 const MODELS = `# all models
 models:
@@ -42,7 +36,7 @@ include: [tollgate:presets.yaml, more/*.yaml]
 pipeline: [errors, auth, validate, model, limit, meter, console, translate, sandbox, adapt]
 upstreams: # who answers
   first: { url: '${origin}', formats: [openai-chat] } # ours
-  shut: { url: 'http://127.0.0.1:${(empty.address() as AddressInfo).port}', formats: [openai-chat] }
+  shut: { url: '${empty}', formats: [openai-chat] }
   own: { url: 'sandbox:', formats: [openai-chat] }
 routes:
 ${OPERATOR_ROUTES}  - { path: GET /api/session, auth: session, console: session, errors: envelope }

@@ -1,24 +1,16 @@
 /** Gateways with the file endpoints over a real store and a folder of their own. */
 import { readdirSync } from 'node:fs'
 import type { Test } from 'tap'
-import type { HostBase, Json, Plugin, Stage } from '../../../engine/plugin.ts'
+import type { HostBase, Json, Plugin } from '../../../engine/plugin.ts'
 import type { Jobs } from '../../../engine/store/jobs.ts'
 import errorsPlugin from '../../../plugins/errors.ts'
 import files from '../../../plugins/files/index.ts'
-import { ACCOUNT } from '../../../plugins/slots.ts'
-import { pluginOf, SILENT_LOG, startTestServer } from '../../helpers/gateway/test-server.ts'
+import { caller, pluginOf, SILENT_LOG, startTestServer } from '../../helpers/gateway/test-server.ts'
 import { reaperOn } from '../../helpers/store/membership.ts'
 import { type Engine, sql, startAnyStore, temporaryFolder } from '../../helpers/store/store.ts'
 
 type Answer = { readonly [name: string]: Json }
 
-const caller: Stage = {
-  async handle({ request, slots }, next) {
-    const { account = '1' } = request.headers
-    slots.set(ACCOUNT, { id: Number(account), name: 'ann', role: 'customer' })
-    await next()
-  },
-}
 const view = (path: string, name: string) => ({ path, files: name, errors: 'openai' })
 const ROUTES = [
   { ...view('POST /v1/files', 'upload'), body: { limit: '2GiB' } },

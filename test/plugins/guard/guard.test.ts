@@ -1,7 +1,5 @@
 /** Guards in every format of clients and targets, plain and streamed, with texts that are split
  *  anywhere; calls of tools; webhooks; wrong options. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Document, Json, Plugin } from '../../../engine/plugin.ts'
 import { FINDERS } from '../../../plugins/finders/index.ts'
@@ -13,6 +11,7 @@ import { labelsIn } from '../../../plugins/guard/model-decision.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { fakeHost, type HostOptions } from '../../../program/exports/testing.ts'
 import { arrange, CLIENTS, ownCodec, textIn } from '../../helpers/formats/listening-gateway.ts'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { faultsOf } from '../../helpers/gateway/test-server.ts'
 
 const guard = guardPlugin as Plugin
@@ -266,15 +265,11 @@ t.test('guard: invisible characters and full-width forms hide nothing', async t 
 t.test('guard: a webhook passes, masks, blocks or fails', async t => {
   let reply: { status: number; body: unknown } = { status: 200, body: { action: 'pass' } }
   const requests: unknown[] = []
-  const server = createServer(async (request, response) => {
-    let text = ''
-    for await (const chunk of request) text += chunk
+  const url = await startTextUpstream(t, (text, response) => {
     requests.push(JSON.parse(text))
     response.writeHead(reply.status).end(JSON.stringify(reply.body))
-  }).listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  t.teardown(() => server.close())
-  const webhook = `http://127.0.0.1:${(server.address() as AddressInfo).port}/check`
+  })
+  const webhook = `${url}/check`
   const gatewayWith = (options: object) => startGuarded(t, { own: { webhook, ...options } })
 
   const masking = await gatewayWith({ do: 'mask', on_error: 'pass' })

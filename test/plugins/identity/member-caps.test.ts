@@ -2,6 +2,7 @@
 import t from 'tap'
 import { startConsole } from '../../helpers/console/console-gateway.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { AUDIENCE, forge, makeKeys } from './provider.ts'
 
 const KEYS = makeKeys('first')
@@ -41,11 +42,11 @@ t.test('member caps: one cap counts the calls by tokens and by API keys of a mem
     messages: [{ role: 'user', content: 'Hi' }],
   }
   const call = async (credential: string, more: object = {}) => {
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...body, ...more }),
-    })
+    const response = await postTo(
+      `${gateway.url}/v1/chat/completions`,
+      { ...body, ...more },
+      bearer(credential),
+    )
     await response.text()
     return { status: response.status, budget: response.headers.get('x-tollgate-budget') }
   }

@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import { linkIn, startConsole } from '../../helpers/console/console-gateway.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { startPostgres } from '../../helpers/store/postgres.ts'
 import { ENGINES, type Engine } from '../../helpers/store/store.ts'
 import { AUDIENCE, forge, makeKeys } from '../identity/provider.ts'
@@ -85,15 +86,15 @@ const start = async (t: Test, engine: Engine) => {
   await admin('POST', 'accounts', { name: 'acme' })
   await admin('POST', 'accounts/credit', { account: 'acme', amount: 10 })
   const call = async (credential: string) => {
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
+    const response = await postTo(
+      `${gateway.url}/v1/chat/completions`,
+      {
         model: 'chat',
         max_tokens: 10,
         messages: [{ role: 'user', content: 'Hi' }],
-      }),
-    })
+      },
+      bearer(credential),
+    )
     await response.text()
     return response.status
   }

@@ -1,7 +1,7 @@
 /** Gateways that run tasks over one real store, and a scripted asynchronous upstream. */
 import { inspect } from 'node:util'
 import type { Test } from 'tap'
-import type { HostBase, Json, Plugin, SingleCommand, Stage } from '../../../engine/plugin.ts'
+import type { HostBase, Json, Plugin, SingleCommand } from '../../../engine/plugin.ts'
 import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
 import account from '../../../plugins/account/index.ts'
@@ -17,11 +17,11 @@ import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
 import observe from '../../../plugins/observe/index.ts'
-import { ACCOUNT } from '../../../plugins/slots.ts'
 import task from '../../../plugins/task/index.ts'
 import { commands } from '../../../plugins/task/operator-part.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import {
+  caller,
   pluginOf,
   SILENT_LOG,
   startHttpUpstream,
@@ -86,13 +86,6 @@ export const POLL = {
   },
   error: { code: '/err_code' },
   results: '/creations',
-}
-const caller: Stage = {
-  async handle({ request, slots }, next) {
-    const { account = '1' } = request.headers
-    slots.set(ACCOUNT, { id: Number(account), name: 'ann', role: 'customer' })
-    await next()
-  },
 }
 
 /** `options`: of the route that creates tasks; `routes`: besides those of this file. */

@@ -1,8 +1,5 @@
 /** `tollgate import litellm`: what it writes passes check and serves; plain keys go to .env. */
-import { once } from 'node:events'
 import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -10,6 +7,7 @@ import { parse } from 'yaml'
 import { usedFolder } from '../../../helpers/cache.ts'
 import { tollgate, withOutput } from '../../../helpers/gateway/command-line.ts'
 import { startPrimary } from '../../../helpers/gateway/primary.ts'
+import { startHttpUpstream } from '../../../helpers/gateway/test-server.ts'
 import { temporaryFolder } from '../../../helpers/store/store.ts'
 
 const FIXTURES = fileURLToPath(new URL('../../../fixtures/litellm/', import.meta.url))
@@ -126,17 +124,15 @@ t.test('import litellm: exit codes', async t => {
 t.test('import litellm: every route reaches the provider with its key', async t => {
   const { folder, config, env, run, source } = prepare(t)
   const received: string[] = []
-  const upstream = createServer((request, response) => {
+  const upstream = await startHttpUpstream(t, (request, response) => {
     request.resume()
     request.on('end', () => {
       received.push(`${request.url} ${request.headers.authorization}`)
       response.setHeader('content-type', 'application/json')
       response.end(JSON.stringify(ANSWERS[request.url ?? ''] ?? {}))
     })
-  }).listen(0, '127.0.0.1')
-  t.teardown(() => upstream.close())
-  await once(upstream, 'listening')
-  const address = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`
+  })
+  const address = `${upstream}/v1`
   const file = source(
     `model_list:\n${Object.entries(MODES)
       .map(

@@ -1,16 +1,15 @@
 /** `tollgate import new-api`: users, tokens, channels and prices of new-api and one-api come over,
  *  and a client goes on with its old key. */
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { csvRows } from '../../../../program/commands/new-api/source.ts'
 import { usedFolder } from '../../../helpers/cache.ts'
 import { withOutput } from '../../../helpers/gateway/command-line.ts'
+import { bearer, postTo } from '../../../helpers/gateway/post.ts'
 import { startPrimary } from '../../../helpers/gateway/primary.ts'
+import { startHttpUpstream } from '../../../helpers/gateway/test-server.ts'
 import {
   channel,
   option,
@@ -415,33 +414,29 @@ t.test('import new-api: a client goes on with its old key', async t => {
   const { folder, config, run } = prepare(t)
   const file = join(folder, 'one-api.db')
   const received: unknown[] = []
-  const upstream = createServer((request, response) => {
+  const address = await startHttpUpstream(t, (request, response) => {
     received.push([request.url, request.headers.authorization])
     const message = { role: 'assistant', content: 'Hello' }
     const choices = [{ index: 0, message, finish_reason: 'stop' }]
     const usage = { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 }
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ id: 'c', object: 'chat.completion', choices, usage }))
-  }).listen(0, '127.0.0.1')
-  t.teardown(() => upstream.close())
-  await once(upstream, 'listening')
-  const { port } = upstream.address() as AddressInfo
-  const address = `http://127.0.0.1:${port}`
+  })
   const channels = [channel(1, 8, { models: 'gpt-4o', base_url: address })]
   writeDatabase(file, 'new-api', { ...ROWS, channels })
   usedFolder(join(folder, 'data'))
   t.equal((await run('import', 'new-api', file, '--write', config)).code, 0)
   const gateway = await startPrimary(t, { files: {}, folder, env: { TOLLGATE_PLUGINS: '' } })
   const call = async (key: string) => {
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
+    const response = await postTo(
+      `${gateway.url}/v1/chat/completions`,
+      {
         model: 'gpt-4o',
         max_tokens: 5,
         messages: [{ role: 'user', content: 'Hello' }],
-      }),
-    })
+      },
+      bearer(key),
+    )
     return [response.status, Number(response.headers.get('x-tollgate-charge')) > 0]
   }
   const admin = tokenKey(13)

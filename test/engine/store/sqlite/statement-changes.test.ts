@@ -3,6 +3,7 @@ import t from 'tap'
 import type { Statement, Value } from '../../../../engine/plugin.ts'
 import { StatementDecoder } from '../../../../engine/store/sqlite/statement-decoder.ts'
 import { StatementEncoder } from '../../../../engine/store/sqlite/statement-encoder.ts'
+import { createChance } from '../../../helpers/run-settings.ts'
 import { statement } from '../../../helpers/store/store.ts'
 
 /** Sends lists as a client does; returns the values that the writer gets, and the JSON. */
@@ -50,11 +51,8 @@ t.test('statement decoder: any sequence of statements arrives as it was sent', a
     null,
     Buffer.from('b'),
   ]
-  let seed = 1
-  const random = (below: number): number => {
-    seed = (seed * 48_271) % 2_147_483_647
-    return seed % below
-  }
+  const chance = createChance(1)
+  const random = (below: number): number => Math.floor(chance() * below)
   const send = connect(true)
   for (let round = 0; round < 2_000; round++) {
     const list = Array.from({ length: 1 + random(3) }, () => {

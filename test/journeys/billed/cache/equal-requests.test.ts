@@ -1,11 +1,14 @@
 /** The cache of equal requests: one entry for all formats, plain and streamed; its charge; owners
  *  who never share; requests at once, and a first one that fails; what is never cached. */
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { blockOf } from '../../../docs/blocks.ts'
 import { textIn } from '../../../helpers/formats/listening-gateway.ts'
+import {
+  answerChat,
+  CHAT_FACTS,
+  startTextUpstream,
+} from '../../../helpers/gateway/chat-upstream.ts'
 import { eventually } from '../../../helpers/gateway/primary.ts'
 import {
   type Customer,
@@ -19,18 +22,16 @@ import {
 } from '../../../helpers/money/billing-gateway.ts'
 import { CHAT_ROUTES, chat, MESSAGES, requestsOf, resultOf } from './cached-requests.ts'
 
-const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 interface Waiting {
-  readonly body: Readonly<Record<string, unknown>>
+  readonly text: string
   readonly response: ServerResponse
 }
 let count = 0
 /** Requests that wait for the test, while it holds them. */
 let waiting: Waiting[] | undefined
-const answer = ({ body, response }: Waiting) => {
-  const facts = { id: `resp-${++count}`, model: 'words-2026', created: 1 }
-  const text = JSON.stringify(body)
-  if (text.includes('break')) return response.writeHead(500).end('{}')
+const answer = ({ text, response }: Waiting) => {
+  const facts = { ...CHAT_FACTS, id: `resp-${++count}` }
+  if (text.includes('break')) return void response.writeHead(500).end('{}')
   const call = text.includes('"call"')
   const content = call ? null : `Answer ${count}.`
   const tool_calls = [
@@ -38,30 +39,13 @@ const answer = ({ body, response }: Waiting) => {
   ]
   const message = { role: 'assistant', content, ...(call && { tool_calls }) }
   const reason = text.includes('"long"') ? 'length' : call ? 'tool_calls' : 'stop'
-  if (body.stream !== true) {
-    const choices = [{ index: 0, message, finish_reason: reason }]
-    response.writeHead(200, { 'content-type': 'application/json' })
-    return response.end(JSON.stringify({ ...facts, choices, usage: USAGE }))
-  }
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
-  send({ ...facts, choices: [{ index: 0, delta: message }] })
-  if (text.includes('"cut"')) return response.destroy()
-  send({ ...facts, choices: [{ index: 0, delta: {}, finish_reason: reason }] })
-  send({ ...facts, choices: [], usage: USAGE })
-  return response.end('data: [DONE]\n\n')
+  const onEvent = () => text.includes('"cut"') && response.destroy()
+  void answerChat(text, response, { facts, message, reason, onEvent })
 }
-const upstream = createServer(async (request, response) => {
-  let text = ''
-  for await (const chunk of request) text += chunk
-  const each = { body: JSON.parse(text), response }
+const upstream = await startTextUpstream(t, (text, response) => {
+  const each = { text, response }
   if (waiting) waiting.push(each)
   else answer(each)
-}).listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-t.teardown(() => {
-  upstream.closeAllConnections()
-  upstream.close()
 })
 
 const routes = (
@@ -72,7 +56,7 @@ cache: ${cache}
 guards: { pii: { find: email, do: mask, restore: true } }
 pipeline: [errors, auth, model, meter, console, translate, guard, cache]
 upstreams:
-  up: { url: 'http://127.0.0.1:${(upstream.address() as AddressInfo).port}', formats: [openai-chat] }
+  up: { url: '${upstream}', formats: [openai-chat] }
 models:
   words: { to: up/words-of-up, cache: exact, price: { ${price} }, output: 1000 }
   twin: { to: up/words-of-up, cache: exact, price: { ${price} }, output: 1000 }

@@ -1,12 +1,15 @@
 /** Answers to similar texts: one entry for all formats, plain and streamed; its charge; what is not
  *  similar enough; thresholds of clients; embeddings that fail; zones; purges. */
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { blocksOf } from '../../../docs/blocks.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { textIn } from '../../../helpers/formats/listening-gateway.ts'
+import {
+  answerChat,
+  CHAT_FACTS,
+  startTextUpstream,
+} from '../../../helpers/gateway/chat-upstream.ts'
 import {
   type Customer,
   chargeOf,
@@ -18,7 +21,6 @@ import {
 } from '../../../helpers/money/billing-gateway.ts'
 import { CHAT_ROUTES, chat, MESSAGES, requestsOf, resultOf } from './cached-requests.ts'
 
-const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 const CHAT = '/v1/chat/completions'
 /** The second word of a text says how similar it is to that of the same first word with `base`. */
 const SIMILARITY: Readonly<Record<string, number>> = {
@@ -60,33 +62,17 @@ const answerVector = (text: string, response: ServerResponse) => {
   if (waiting) waiting.push(end)
   else end()
 }
-const upstream = createServer(async (request, response) => {
-  let text = ''
-  for await (const chunk of request) text += chunk
-  const body = JSON.parse(text)
-  if (request.url?.endsWith('/embeddings')) return answerVector([body.input].flat()[0], response)
+const URL = await startTextUpstream(t, async (text, response, { url }) => {
+  if (url?.endsWith('/embeddings'))
+    return answerVector([JSON.parse(text).input].flat()[0], response)
   await answersHeld
-  const facts = { id: `resp-${++count}`, model: 'words-2026', created: 1 }
-  const message = { role: 'assistant', content: `Answer ${count}.` }
-  if (body.stream !== true) {
-    const choices = [{ index: 0, message, finish_reason: 'stop' }]
-    response.writeHead(200, { 'content-type': 'application/json' })
-    return response.end(JSON.stringify({ ...facts, choices, usage: USAGE }))
-  }
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
-  send({ ...facts, choices: [{ index: 0, delta: message }] })
-  send({ ...facts, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
-  send({ ...facts, choices: [], usage: USAGE })
-  return response.end('data: [DONE]\n\n')
-}).listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-t.teardown(() => {
-  upstream.closeAllConnections()
-  upstream.close()
+  const facts = { ...CHAT_FACTS, id: `resp-${++count}` }
+  return answerChat(text, response, {
+    facts,
+    message: { role: 'assistant', content: `Answer ${count}.` },
+  })
 })
 
-const URL = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 const PRICE = 'price: { input: 1 / 1k, output: 1 / 1k, cached_call: 2 / 1k }, output: 1000'
 const routes = (cache = '{ semantic: { model: vectors, threshold: 0.95, timeout: 9s } }') => `
 cache: ${cache}

@@ -8,8 +8,7 @@ import { codecOf, contextWith } from '../../../helpers/formats/codec.ts'
 import fc from '../../../helpers/property.ts'
 import { NAME, startSdkReader } from './messages.ts'
 
-const stage = await startSdkReader()
-t.teardown(() => stage.close())
+const stage = await startSdkReader(t)
 const codec = codecOf(NAME)
 const write = (answer: Answer): Fields => codec.encodeAnswer(answer, contextWith())
 const read = (body: Fields) => codec.decodeAnswer(body)

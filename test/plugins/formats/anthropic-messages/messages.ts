@@ -1,13 +1,13 @@
 /** Reads messages without code of the gateway, and with the official SDK behind a loopback
  *  server. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
+import type { Test } from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import type { Prompt, Turn } from '../../../../plugins/formats/hub/prompt.ts'
 import { encodePrompt, PROMPT } from '../../../helpers/formats/codec.ts'
+import { startHttpUpstream } from '../../../helpers/gateway/test-server.ts'
 
 // ---------------------------------------------------------------- prompts
 
@@ -131,21 +131,18 @@ const bare = ({ caller: _, ...block }: Fields): Fields => block
 export interface SdkReader {
   /** Returns the message that the SDK reads from this answer, plain or streamed. */
   read(body: string): Promise<Fields>
-  close(): void
 }
 /** A loopback server that answers with the given body. */
-export const startSdkReader = async (): Promise<SdkReader> => {
+export const startSdkReader = async (t: Test): Promise<SdkReader> => {
   let answer = ''
-  const server = createServer((request, response) => {
+  const baseURL = await startHttpUpstream(t, (request, response) => {
     request.resume().on('end', () => {
       const plain = answer.startsWith('{')
       response.setHeader('content-type', plain ? 'application/json' : 'text/event-stream')
       response.end(answer)
     })
   })
-  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
-  const { port } = server.address() as AddressInfo
-  const sdk = new Anthropic({ baseURL: `http://127.0.0.1:${port}`, apiKey: 'k', maxRetries: 0 })
+  const sdk = new Anthropic({ baseURL, apiKey: 'k', maxRetries: 0 })
   const question: Anthropic.MessageCreateParamsNonStreaming = {
     model: 'claude',
     max_tokens: 100,
@@ -164,6 +161,5 @@ export const startSdkReader = async (): Promise<SdkReader> => {
         : await finalOf(body)
       return JSON.parse(JSON.stringify(message)) as Fields
     },
-    close: () => void server.close(() => {}),
   }
 }

@@ -29,8 +29,7 @@ const NAME = 'anthropic-messages'
 const messages = codecOf(NAME)
 const context = contextWith()
 const encodeParts = (parts: readonly Part[]) => streamedAs(NAME, parts)
-const stage = await startSdkReader()
-t.teardown(() => stage.close())
+const stage = await startSdkReader(t)
 
 t.test('messages codec: keeps recorded whole answers', { skip }, async t => {
   let count = 0

@@ -19,8 +19,7 @@ import {
   THOUGHT,
 } from './part-builders.ts'
 
-const stage = await startSdkReader()
-t.teardown(() => stage.close())
+const stage = await startSdkReader(t)
 const read = readBySdk(stage)
 
 t.test('messages stream encoder: writes a call without arguments (edge 16)', async t => {

@@ -18,8 +18,7 @@ import {
   writeAll,
 } from './part-builders.ts'
 
-const stage = await startSdkReader()
-t.teardown(() => stage.close())
+const stage = await startSdkReader(t)
 const read = readBySdk(stage)
 
 t.test('messages stream encoder: writes the events of a text in order', async t => {

@@ -1,7 +1,5 @@
 /** The official SDK reads the gateway's Gemini encoding: every recording, decoded and encoded
  *  again, over a real socket. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { GoogleGenAI } from '@google/genai'
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
@@ -9,6 +7,7 @@ import { partsOf as unrolled } from '../../../../plugins/formats/hub/answer-part
 import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import { codecOf, contextWith, decodeParts, encodeStream } from '../../../helpers/formats/codec.ts'
 import { recordings } from '../../../helpers/formats/recordings.ts'
+import { startHttpUpstream } from '../../../helpers/gateway/test-server.ts'
 import { finishOf, type Gemini, readDirectly } from './reader.ts'
 
 const NAME = 'google-gemini'
@@ -21,21 +20,15 @@ const skip = recorded.length === 0 && 'RECORDINGS is not set'
 /** The answer to the next request. */
 let body = ''
 let status = 200
-const server = createServer((request, response) => {
+const baseUrl = await startHttpUpstream(t, (request, response) => {
   request.resume().on('end', () => {
     const type = request.url?.includes('alt=sse') ? 'text/event-stream' : 'application/json'
     response.writeHead(status, { 'content-type': type }).end(body)
   })
 })
-await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-t.teardown(() => {
-  server.closeAllConnections()
-  server.close()
-})
-const { port } = server.address() as AddressInfo
 const sdk = new GoogleGenAI({
   apiKey: 'x',
-  httpOptions: { baseUrl: `http://127.0.0.1:${port}`, retryOptions: { attempts: 1 } },
+  httpOptions: { baseUrl, retryOptions: { attempts: 1 } },
 })
 const REQUEST = { model: 'asked', contents: 'hi' }
 const toJson = (value: unknown): Gemini => JSON.parse(JSON.stringify(value)) as Gemini

@@ -6,6 +6,7 @@ import {
   nullFacts,
   withoutNulls,
 } from '../../../../plugins/formats/json/null-members.ts'
+import { createChance } from '../../../helpers/run-settings.ts'
 
 const FACTS = nullFacts('passed', 'data')
 const cut = (text: string, facts = FACTS): string =>
@@ -40,11 +41,8 @@ t.test('null members: bytes without any are the same bytes', t => {
   t.end()
 })
 const createDraw = () => {
-  let seed = 7
-  return <T>(list: readonly T[]): T => {
-    seed = (seed * 48_271) % 2_147_483_647
-    return list[seed % list.length] as T
-  }
+  const chance = createChance(7)
+  return <T>(list: readonly T[]): T => list[Math.floor(chance() * list.length)] as T
 }
 /** Whether `hasRefusedNull` of the JSON and `withoutNulls` of its bytes agree. */
 const agree = (text: string, facts = FACTS): boolean =>

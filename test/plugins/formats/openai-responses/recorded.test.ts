@@ -1,7 +1,5 @@
 /** Recorded responses, decoded to the hub and encoded again: an independent reader and the official
  *  SDK find the same content in both. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import OpenAI from 'openai'
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
@@ -17,6 +15,7 @@ import {
   encodeStream,
 } from '../../../helpers/formats/codec.ts'
 import type { Recording } from '../../../helpers/formats/recordings.ts'
+import { startTextUpstream } from '../../../helpers/gateway/chat-upstream.ts'
 import {
   callsIn,
   citationsIn,
@@ -145,24 +144,17 @@ t.test('responses stream encoder: numbers its events and positions', { skip }, t
 
 t.test('official OpenAI SDK: reads the same from our encoding', { skip }, async t => {
   const answers = new Map<string, Recording>(recorded.map(each => [each.id, each]))
-  const server = createServer((request, response) => {
-    const parts: Buffer[] = []
-    request.on('data', part => parts.push(part))
-    request.on('end', () => {
-      const { model, stream } = JSON.parse(Buffer.concat(parts).toString())
-      const recording = answers.get(model) as Recording
-      response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json')
-      response.end(
-        stream
-          ? streamOf(recording)
-          : JSON.stringify(codec.encodeAnswer(answerOf(recording), contextOf(recording))),
-      )
-    })
-  }).listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const client = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'k', maxRetries: 0 })
+  const url = await startTextUpstream(t, (text, response) => {
+    const { model, stream } = JSON.parse(text)
+    const recording = answers.get(model) as Recording
+    response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json')
+    response.end(
+      stream
+        ? streamOf(recording)
+        : JSON.stringify(codec.encodeAnswer(answerOf(recording), contextOf(recording))),
+    )
+  })
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'k', maxRetries: 0 })
   for (const recording of recorded) {
     const source = recordedResponse(recording)
     const question = { model: recording.id, input: 'hi' }

@@ -1,11 +1,10 @@
 /** Streams for responses clients: the lifecycle of every item, for parts in any order. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import OpenAI from 'openai'
 import t from 'tap'
 import type { Part } from '../../../../plugins/formats/hub/answer.ts'
 import { partsOf as partsOfAnswer } from '../../../../plugins/formats/hub/answer-parts.ts'
 import { codecOf, contextWith, decodeStream } from '../../../helpers/formats/codec.ts'
+import { startHttpUpstream } from '../../../helpers/gateway/test-server.ts'
 import { block, CASES, ending, grow, open, text } from './answer-parts.ts'
 import { lifecycleErrors } from './lifecycle.ts'
 import { eventsOf, type Item } from './recorded-responses.ts'
@@ -141,7 +140,7 @@ t.test('responses stream encoder: a broken answer becomes an error (edge 5)', as
 
 t.test('official OpenAI SDK: reads every stream and every error', async t => {
   const error = { error: { message: 'gone', type: 'server_error', code: 'x', param: null } }
-  const server = createServer((request, response) => {
+  const url = await startHttpUpstream(t, (request, response) => {
     const bytes: Buffer[] = []
     request.on('data', part => bytes.push(part))
     request.on('end', () => {
@@ -152,11 +151,8 @@ t.test('official OpenAI SDK: reads every stream and every error', async t => {
       for (const part of parts) response.write(encoder.push(part))
       response.end(model in CASES ? '' : encoder.failure(error))
     })
-  }).listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  const client = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: 'k', maxRetries: 0 })
+  })
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'k', maxRetries: 0 })
   for (const [name, parts] of Object.entries(CASES)) {
     const result = await client.responses.stream({ model: name, input: 'hi' }).finalResponse()
     t.match(result.output, outputOf(encode(parts)), name)
