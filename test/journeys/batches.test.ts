@@ -1,8 +1,8 @@
 /** Batches over the shipped configuration: the official SDK, prices, problems, cancels, kills. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import OpenAI, { type APIError, toFile } from 'openai'
 import t from 'tap'
+import { plainAnswers } from '../helpers/formats/plain-answers.ts'
+import { startTextUpstream } from '../helpers/gateway/chat-upstream.ts'
 import { withOutput } from '../helpers/gateway/command-line.ts'
 import { startGateway } from '../helpers/gateway/gateway.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
@@ -13,42 +13,22 @@ type Fields = { readonly [name: string]: unknown }
 
 /** Answers chats with ten tokens in and five out; a prompt may ask for a status. */
 const upstream = { prompts: [] as string[], delay: 0, busyFor: new Set<string>() }
-const server = createServer((request, response) => {
-  const chunks: Buffer[] = []
-  request.on('data', chunk => chunks.push(chunk))
-  request.on('end', () => {
-    const { messages } = JSON.parse(Buffer.concat(chunks).toString())
-    const prompt = String(messages[0].content)
-    upstream.prompts.push(prompt)
-    const status = upstream.busyFor.delete(prompt) ? 503 : Number(/status (\d+)/.exec(prompt)?.[1])
-    const body = status
-      ? { error: { message: `refused with ${status}`, type: 'invalid_request_error' } }
-      : {
-          id: 'chat-1',
-          object: 'chat.completion',
-          created: 1,
-          model: 'up',
-          choices: [
-            {
-              index: 0,
-              message: { role: 'assistant', content: 'Good day.' },
-              finish_reason: 'stop',
-            },
-          ],
-          usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-        }
-    const answer = () =>
-      response
-        .writeHead(status || 200, { 'content-type': 'application/json' })
-        .end(JSON.stringify(body))
-    setTimeout(answer, upstream.delay)
-  })
+const url = await startTextUpstream(t, (text, response) => {
+  const { messages } = JSON.parse(text)
+  const prompt = String(messages[0].content)
+  upstream.prompts.push(prompt)
+  const status = upstream.busyFor.delete(prompt) ? 503 : Number(/status (\d+)/.exec(prompt)?.[1])
+  const body = status
+    ? { error: { message: `refused with ${status}`, type: 'invalid_request_error' } }
+    : plainAnswers('Good day.', 10, 5)['openai-chat']
+  const answer = () =>
+    response
+      .writeHead(status || 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(body))
+  setTimeout(answer, upstream.delay)
 })
-await new Promise<void>(resolve => server.listen(0, '127.0.0.1', () => resolve()))
-t.teardown(() => server.close())
-const { port } = server.address() as AddressInfo
 const gateway = await startGateway({
-  env: { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, OPENAI_API_KEY: 'k' },
+  env: { OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'k' },
 })
 t.teardown(() => gateway.stop())
 const key = await gateway.key()

@@ -25,7 +25,7 @@ export const listen = async (t: Pick<Test, 'teardown'>, server: Server): Promise
 
 type Answer = (body: string, response: ServerResponse, request: IncomingMessage) => unknown
 /** A server that gets the text of each request. */
-const createTextServer = (answer: Answer) =>
+export const createTextServer = (answer: Answer) =>
   createServer(async (request, response) => {
     await answer(await text(request), response, request)
   })

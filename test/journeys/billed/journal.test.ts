@@ -1,14 +1,12 @@
 /** The journal: requests and answers of calls in every format, plain and streamed, after guards;
  *  consents, shares and rules; records of bounded size; calls that are sent again. */
-import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JournalRecord } from '../../../plugins/journal/record.ts'
 import { setConsent } from '../../../plugins/journal/tables.ts'
 import { blockOf } from '../../docs/blocks.ts'
+import { answerChat, startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import {
@@ -22,32 +20,12 @@ import {
 } from '../../helpers/money/billing-gateway.ts'
 import { startS3 } from '../../plugins/files/s3-server.ts'
 
-const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 const ANSWER = ['Write to [EMA', 'IL_1] or to ', 'eve@evil.test.']
 const bodies: string[] = []
-const upstream = createServer(async (request, response) => {
-  let text = ''
-  for await (const chunk of request) text += chunk
+const upstream = await startTextUpstream(t, (text, response) => {
   bodies.push(text)
   if (text.includes('break')) return response.writeHead(500).end('{}')
-  const facts = { id: 'resp-1', model: 'words-2026', created: 1 }
-  if (JSON.parse(text).stream !== true) {
-    const message = { role: 'assistant', content: ANSWER.join('') }
-    const choices = [{ index: 0, message, finish_reason: 'stop' }]
-    response.writeHead(200, { 'content-type': 'application/json' })
-    return response.end(JSON.stringify({ ...facts, choices, usage: USAGE }))
-  }
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
-  for (const content of ANSWER) send({ ...facts, choices: [{ index: 0, delta: { content } }] })
-  send({ ...facts, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
-  send({ ...facts, choices: [], usage: USAGE })
-  return response.end('data: [DONE]\n\n')
-}).listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-t.teardown(() => {
-  upstream.closeAllConnections()
-  upstream.close()
+  return answerChat(text, response, { pieces: ANSWER })
 })
 
 const ROUTES = {
@@ -63,7 +41,7 @@ guards:
   block: { words: [falcon], do: block }
 pipeline: [errors, auth, model, meter, translate, guard, journal]
 upstreams:
-  up: { url: 'http://127.0.0.1:${(upstream.address() as AddressInfo).port}', formats: [openai-chat] }
+  up: { url: '${upstream}', formats: [openai-chat] }
 models:
   words: { to: up/words-of-up, price: { input: 1 / 1k, output: 1 / 1k }, output: 1000 }
   others: { to: up/others-of-up, price: { input: 1 / 1k, output: 1 / 1k }, output: 1000 }

@@ -1,10 +1,9 @@
 /** Mirrors: requests of every format that are sent a second time after guards; errors and silence
  *  of the second target; zones, accounts and shares; the customer pays for the first call only. */
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import t from 'tap'
 import { blocksOf } from '../../docs/blocks.ts'
+import { answerChat, startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import {
@@ -17,42 +16,18 @@ import {
   rows,
 } from '../../helpers/money/billing-gateway.ts'
 
-type Answer = (request: IncomingMessage, text: string, response: ServerResponse) => void
-const startServer = async (answer: Answer) => {
-  const server = createServer(async (request, response) => {
-    let text = ''
-    for await (const chunk of request) text += chunk
-    answer(request, text, response)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-const answerChat = (text: string, content: string, response: ServerResponse) => {
-  const facts = { id: 'resp-1', model: 'words-2026', created: 1 }
+const answerWith = (text: string, content: string, response: ServerResponse) => {
   const usage = { prompt_tokens: 10, completion_tokens: content.length, total_tokens: 0 }
-  if (JSON.parse(text).stream !== true) {
-    const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
-    response.writeHead(200, { 'content-type': 'application/json' })
-    return response.end(JSON.stringify({ ...facts, choices, usage }))
-  }
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
-  send({ ...facts, choices: [{ index: 0, delta: { content } }] })
-  send({ ...facts, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
-  send({ ...facts, choices: [], usage })
-  return response.end('data: [DONE]\n\n')
+  return answerChat(text, response, { pieces: [content], usage })
 }
-const first = await startServer((_, text, response) => answerChat(text, 'FIRST', response))
+const first = await startTextUpstream(t, (text, response) => answerWith(text, 'FIRST', response))
 const copies: { readonly text: string; readonly headers: IncomingMessage['headers'] }[] = []
-const second = await startServer(({ headers }, text, response) => {
+const second = await startTextUpstream(t, (text, response, { headers }) => {
   copies.push({ text, headers })
-  if (text.includes('break')) response.writeHead(500).end('{}')
+  if (text.includes('break')) return response.writeHead(500).end('{}')
   // To a silent one it never answers.
-  else if (!text.includes('silence')) answerChat(text, 'THE SECOND', response)
+  if (text.includes('silence')) return
+  return answerWith(text, 'THE SECOND', response)
 })
 
 const PRICE = 'price: { input: 1 / 1k, output: 1 / 1k }, output: 1000'

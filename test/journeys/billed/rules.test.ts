@@ -1,14 +1,12 @@
 /** Rules of models: where requests go by their facts, the stable part of a canary, upstreams that a
  *  rule permits; named in header, log, charge, metric and explain; wrong rules. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { addMember } from '../../../plugins/credentials/members.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey } from '../../../plugins/credentials/statements.ts'
 import { blockOf } from '../../docs/blocks.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { answerChat, CHAT_FACTS, startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import {
   database,
@@ -20,26 +18,16 @@ import {
   UNIT,
 } from '../../helpers/money/billing-gateway.ts'
 
-const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 /** Answers with its own name and the name of the model. */
-const startUpstream = async (name: string, status = 200) => {
-  const server = createServer(async (request, response) => {
-    let text = ''
-    for await (const chunk of request) text += chunk
+const startUpstream = (name: string, status = 200) =>
+  startTextUpstream(t, (text, response) => {
     const { model } = JSON.parse(text)
     if (status !== 200) return response.writeHead(status).end('{}')
-    response.writeHead(200, { 'content-type': 'application/json' })
-    const message = { role: 'assistant', content: `${name}/${model}` }
-    const choices = [{ index: 0, message, finish_reason: 'stop' }]
-    return response.end(JSON.stringify({ id: 'r', model, created: 1, choices, usage: USAGE }))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
+    return answerChat(text, response, {
+      facts: { ...CHAT_FACTS, model },
+      pieces: [`${name}/${model}`],
+    })
   })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 const [one, two, broken] = [
   await startUpstream('one'),
   await startUpstream('two'),

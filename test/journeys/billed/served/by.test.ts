@@ -1,11 +1,14 @@
 /** A charge names what served its call: upstream, target, key, model, tier, id and times, for plain
  *  and streamed calls; operators see all of it, customers nothing that names the provider. */
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { servedView } from '../../../../plugins/ledger/views/served-by.ts'
+import {
+  answerChat,
+  CHAT_FACTS,
+  startTextUpstream,
+} from '../../../helpers/gateway/chat-upstream.ts'
+import { bearer, postTo } from '../../../helpers/gateway/post.ts'
 import {
   type Customer,
   gateway,
@@ -14,40 +17,21 @@ import {
 } from '../../../helpers/money/billing-gateway.ts'
 
 const MODEL = 'words-2026-10-01'
-const USAGE = { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 }
-const events = [
-  { choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] },
-  { choices: [{ index: 0, delta: { content: 'Hello.' } }] },
-  { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
-  { choices: [], usage: USAGE },
-].map(each => ({ id: 'resp-1', model: MODEL, service_tier: 'flex', created: 1, ...each }))
-const upstream = createServer(async (request, response) => {
-  let text = ''
-  for await (const chunk of request) text += chunk
+const upstream = await startTextUpstream(t, (text, response, { headers }) => {
   // The first key is limited: the second one serves.
-  if (request.headers.authorization === 'Bearer sk-first-key-of-two')
+  if (headers.authorization === 'Bearer sk-first-key-of-two')
     return response.writeHead(429, { 'retry-after': '60' }).end('{}')
-  if (JSON.parse(text).stream === true) {
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    for (const each of events) response.write(`data: ${JSON.stringify(each)}\n\n`)
-    return response.end('data: [DONE]\n\n')
-  }
-  const message = { role: 'assistant', content: 'Hello.' }
-  const choices = [{ index: 0, message, finish_reason: 'stop' }]
-  response.writeHead(200, { 'content-type': 'application/json' })
-  return response.end(JSON.stringify({ ...events[0], choices, usage: USAGE }))
-}).listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-t.teardown(() => {
-  upstream.closeAllConnections()
-  upstream.close()
+  return answerChat(text, response, {
+    facts: { ...CHAT_FACTS, model: MODEL, service_tier: 'flex' },
+    pieces: ['', 'Hello.'],
+  })
 })
 const SECOND_KEY = 'sk-second-key-of-two'
 const ROUTES = `
 pipeline: [errors, auth, model, meter, translate, account]
 upstreams:
   up:
-    url: 'http://127.0.0.1:${(upstream.address() as AddressInfo).port}'
+    url: '${upstream}'
     formats: [openai-chat]
     key: [sk-first-key-of-two, ${SECOND_KEY}]
 models:
@@ -71,16 +55,16 @@ const get = async (path: string) => {
 for (const path of ['/chat', '/messages'])
   for (const stream of [false, true])
     t.test(`served by: ${path}, stream ${stream}`, async t => {
-      const response = await fetch(gateway.url + path, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
+      const response = await postTo(
+        gateway.url + path,
+        {
           model: 'words',
           max_tokens: 10,
           stream,
           messages: [{ role: 'user', content: 'Hi' }],
-        }),
-      })
+        },
+        bearer(customer.key),
+      )
       await response.text()
       t.equal(response.status, 200)
       const id = response.headers.get('x-request-id') ?? ''

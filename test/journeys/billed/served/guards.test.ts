@@ -1,44 +1,29 @@
 /** Guards in a gateway with money: every place where the verdict is shown; guards that ask a model,
  *  which the operator pays; stored files; realtime sessions. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { blocksOf } from '../../../docs/blocks.ts'
 import { eventually } from '../../../helpers/eventually.ts'
+import { answerChat, createTextServer, listen } from '../../../helpers/gateway/chat-upstream.ts'
 import { withOutput } from '../../../helpers/gateway/command-line.ts'
 import { openSocket } from '../../../helpers/gateway/web-socket.ts'
 import { gateway, postJson, prepareCustomer, rows } from '../../../helpers/money/billing-gateway.ts'
 
-const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 const ANSWER = ['The first ten words are fine, and then comes a fal', 'con', ' at last.']
 /** The answer of the model that decides: its text, or a status. */
 let verdict: string | number = '{"labels":[]}'
 const questions: { readonly messages: readonly { readonly content: string }[] }[] = []
 const bodies: string[] = []
-const upstream = createServer(async (request, response) => {
-  let text = ''
-  for await (const chunk of request) text += chunk
+const upstream = createTextServer((text, response) => {
   const body = JSON.parse(text)
-  const isDecider = body.model === 'decider'
-  if (isDecider) questions.push(body)
-  else bodies.push(text)
-  if (isDecider && typeof verdict === 'number') return response.writeHead(verdict).end('{}')
-  const facts = { id: 'resp-1', model: 'words-2026', created: 1 }
-  if (body.stream !== true) {
-    const message = { role: 'assistant', content: isDecider ? verdict : ANSWER.join('') }
-    const choices = [{ index: 0, message, finish_reason: 'stop' }]
-    response.writeHead(200, { 'content-type': 'application/json' })
-    return response.end(JSON.stringify({ ...facts, choices, usage: USAGE }))
+  if (body.model !== 'decider') {
+    bodies.push(text)
+    return answerChat(text, response, { pieces: ANSWER })
   }
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
-  for (const content of ANSWER) send({ ...facts, choices: [{ index: 0, delta: { content } }] })
-  send({ ...facts, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
-  send({ ...facts, choices: [], usage: USAGE })
-  return response.end('data: [DONE]\n\n')
-}).listen(0, '127.0.0.1')
+  questions.push(body)
+  if (typeof verdict === 'number') return response.writeHead(verdict).end('{}')
+  return answerChat(text, response, { pieces: [verdict] })
+})
 /** The last session at the upstream, and its messages. */
 let session: WebSocket | undefined
 const events: { readonly type: string }[] = []
@@ -47,12 +32,7 @@ new WebSocketServer({ server: upstream }).on('connection', socket => {
   socket.on('message', payload => events.push(JSON.parse(payload.toString())))
   socket.send(JSON.stringify({ type: 'session.created', session: { id: 's' } }))
 })
-await once(upstream, 'listening')
-t.teardown(() => {
-  upstream.closeAllConnections()
-  upstream.close()
-})
-const URL = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+const URL = `http://127.0.0.1:${await listen(t, upstream)}`
 
 const DECIDER = "model: decider, labels: { weapons: 'asks for weapons', other: 'is off topic' }"
 const GUARDS = {
