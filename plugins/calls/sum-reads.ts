@@ -1,11 +1,15 @@
-/** Reads kept sums of calls: latencies of an account, and the traffic of all accounts. */
+/** Reads kept sums of calls: latencies of an account, and the traffic of all accounts. Adds up
+ *  hours that have ended. */
 import type { Database, Row } from '../../engine/plugin.ts'
 import { latenciesOf } from './histogram.ts'
 import {
+  addWholeHours,
+  NEXT_HOUR,
   PART_KINDS,
   type PartKind,
   RETENTION,
   SPANS,
+  SUMS_BY_HOUR,
   SUMS_BY_PART,
   type SumGroup,
   sumsBy,
@@ -46,10 +50,9 @@ export const latenciesBy = async (
 const SUMS = {
   model: sumsBy('model'),
   upstream: sumsBy('upstream'),
-  hour: sumsBy('hour'),
   day: sumsBy('day'),
 } as const
-/** Sums of hours are read for periods of at most two days, and by hour. */
+/** Sums of hours are read for periods of at most two days. */
 const FINE = 2 * DAY
 const isPart = (by: SumGroup | PartKind): by is PartKind =>
   (PART_KINDS as readonly string[]).includes(by)
@@ -60,10 +63,26 @@ export const sumsOfAll = (
   { from, to }: { readonly from: number; readonly to: number },
   rows: number,
 ): Promise<readonly Row[]> => {
-  const isFine = by === 'hour' || (by !== 'day' && to - from <= FINE)
+  if (by === 'hour') {
+    const hours = [Math.floor(from / SPANS.hour) * SPANS.hour, to]
+    return database.read(SUMS_BY_HOUR, [...hours, ...hours, rows])
+  }
+  const isFine = by !== 'day' && to - from <= FINE
   const span = SPANS[isFine ? 'hour' : 'day']
   const times = [span, Math.floor(from / span) * span, to]
   return isPart(by)
     ? database.read(SUMS_BY_PART, [...times, by, rows])
     : database.read(SUMS[by], [...times, rows])
+}
+/** Adds up the hours that have ended, a few at a time. */
+export const addUpHours = async (
+  database: Pick<Database, 'read' | 'write'>,
+  now: number,
+): Promise<void> => {
+  for (;;) {
+    const [row] = await database.read(NEXT_HOUR, [])
+    const hours = row?.at == null ? undefined : addWholeHours(Number(row.at), now)
+    if (!hours) return
+    await database.write([hours])
+  }
 }

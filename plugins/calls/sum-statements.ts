@@ -8,14 +8,19 @@ import { BUCKET_COLUMNS, bucketValues, type Histogram } from './histogram.ts'
 const sql = (name: string, text: string): Sql => ({ name: `call sums: ${name}`, text })
 const DAY = DURATIONS.d
 export const SPANS = { hour: DURATIONS.h, day: DAY } as const
+/** The span of rows that have an ended hour of all models and upstreams in one. */
+const WHOLE_HOUR = -SPANS.hour
 
 const counts = (columns: readonly string[]): string =>
   columns.map(name => `${name} BIGINT NOT NULL DEFAULT 0`).join(', ')
 const SUMMED = ['calls', 'failed', 'amount', 'input', 'cached', 'output'] as const
+const ALL_COLUMNS = [...SUMMED, ...BUCKET_COLUMNS]
+const sumsOf = (columns: readonly string[]): string =>
+  columns.map(name => `CAST(sum(c.${name}) AS BIGINT) AS ${name}`).join(', ')
 
-/** `key`: the number of a key and a member, see `callerOf`. `span` (ms) and `at`: the hour or the
- *  day (UTC) in which the calls ended; `model`: the entry in `models:`; `upstream`: empty if none
- *  was asked. */
+/** `key`: the number of a key and a member, see `callerOf`. `span` (ms, or `WHOLE_HOUR`) and `at`:
+ *  the hour or the day (UTC) in which the calls ended; `model`: the entry in `models:`;
+ *  `upstream`: empty if none was asked. */
 export const CALL_SUMS = `
   CREATE TABLE call_times (
     day BIGINT NOT NULL,
@@ -29,7 +34,7 @@ export const CALL_SUMS = `
     at BIGINT NOT NULL,
     model TEXT NOT NULL,
     upstream TEXT NOT NULL,
-    ${counts([...SUMMED, ...BUCKET_COLUMNS])},
+    ${counts(ALL_COLUMNS)},
     PRIMARY KEY (span, at, model, upstream)) WITHOUT ROWID`
 
 /** Sums of calls by decisions about them. `kind`: `rule`, `cache` or `guard`; `part`: the name of
@@ -42,7 +47,7 @@ export const CALL_PARTS = `
     kind TEXT NOT NULL,
     model TEXT NOT NULL,
     part TEXT NOT NULL,
-    ${counts([...SUMMED, ...BUCKET_COLUMNS])},
+    ${counts(ALL_COLUMNS)},
     PRIMARY KEY (span, at, kind, model, part)) WITHOUT ROWID`
 
 // ---------------------------------------------------------------- writing
@@ -64,17 +69,8 @@ const addTo = (
 const ADD_TIMES = addTo('call_times', ['day', 'account', 'key', 'model'], BUCKET_COLUMNS, {
   key: CALLER_VALUE,
 })
-const ADD_SUMS = addTo(
-  'call_sums',
-  ['span', 'at', 'model', 'upstream'],
-  [...SUMMED, ...BUCKET_COLUMNS],
-)
-
-const ADD_PARTS = addTo(
-  'call_parts',
-  ['span', 'at', 'kind', 'model', 'part'],
-  [...SUMMED, ...BUCKET_COLUMNS],
-)
+const ADD_SUMS = addTo('call_sums', ['span', 'at', 'model', 'upstream'], ALL_COLUMNS)
+const ADD_PARTS = addTo('call_parts', ['span', 'at', 'kind', 'model', 'part'], ALL_COLUMNS)
 
 interface Times {
   readonly first: Histogram
@@ -140,15 +136,46 @@ const OLD_SUMS = ['call_sums', 'call_parts'].map(table =>
 export const RETENTION = { times: 92 * DAY, hour: 8 * DAY, day: 400 * DAY } as const
 export const removeOldSums = (now: number): readonly Statement[] => [
   { sql: OLD_TIMES, values: [Math.floor((now - RETENTION.times) / DAY)] },
-  ...(['hour', 'day'] as const).flatMap(span =>
-    OLD_SUMS.map(sql => ({ sql, values: [SPANS[span], now - RETENTION[span]] })),
-  ),
+  ...(
+    [
+      [SPANS.hour, RETENTION.hour],
+      [WHOLE_HOUR, RETENTION.hour],
+      [SPANS.day, RETENTION.day],
+    ] as const
+  ).flatMap(([span, age]) => OLD_SUMS.map(sql => ({ sql, values: [span, now - age] }))),
 ]
 
-// ---------------------------------------------------------------- reading
+// ---------------------------------------------------------------- whole hours
 
-const sumsOf = (columns: readonly string[]): string =>
-  columns.map(name => `CAST(sum(c.${name}) AS BIGINT) AS ${name}`).join(', ')
+/** The end of the last whole hour that has a row; 0 without one. */
+const END_OF_WHOLE = `(SELECT coalesce(max(w.at) + ${SPANS.hour}, 0) FROM call_sums w WHERE w.span = ${WHOLE_HOUR})`
+/** The first hour behind it with calls. */
+export const NEXT_HOUR = sql(
+  'next hour',
+  `SELECT min(c.at) AS at FROM call_sums c WHERE c.span = ${SPANS.hour} AND c.at >= ${END_OF_WHOLE}`,
+)
+/** Parameters: the first hour, the end. Gateways of earlier versions write no whole hours: their
+ *  calls are in the rows that this adds up. */
+const ADD_WHOLE_HOURS = sql(
+  'whole hours',
+  `INSERT INTO call_sums (span, at, model, upstream, ${ALL_COLUMNS.join(', ')})
+   SELECT ${WHOLE_HOUR}, c.at, '', '', ${sumsOf(ALL_COLUMNS)}
+   FROM call_sums c WHERE c.span = ${SPANS.hour} AND c.at >= ? AND c.at < ? GROUP BY c.at
+   ON CONFLICT (span, at, model, upstream) DO NOTHING`,
+)
+/** Hours of one statement: the rows of a store from before are added up in several. */
+const HOURS_AT_ONCE = 6
+/** ms after which an hour gets no more calls: processes write theirs every two seconds. */
+const LATENESS = 600_000
+/** Adds up a few hours from `next` that have ended; undefined if there are none. */
+export const addWholeHours = (next: number, now: number): Statement | undefined => {
+  const ended = Math.floor((now - LATENESS) / SPANS.hour) * SPANS.hour
+  if (next >= ended) return undefined
+  const end = Math.min(ended, next + HOURS_AT_ONCE * SPANS.hour)
+  return { sql: ADD_WHOLE_HOURS, values: [next, end] }
+}
+
+// ---------------------------------------------------------------- reading
 
 /** Times of an account by `day`, `model` or `key`. Parameters: first day, day after the last
  *  (twice), account, a member (twice, null for all). One search a day finds the rows of the
@@ -165,15 +192,28 @@ export const timesBy = (group: 'day' | 'model' | 'key'): Sql => {
      WHERE c.day = d.day AND c.day < ? AND c.account = ? AND ${ofMember(madeBy)} GROUP BY ${column}`,
   )
 }
+/** Sums of all accounts by hour: an ended hour is one row. Parameters: from, to, twice, row
+ *  count. */
+export const SUMS_BY_HOUR: Sql = sql(
+  'sums by hour',
+  `SELECT h.* FROM (
+     SELECT w.at AS name, ${ALL_COLUMNS.map(name => `w.${name}`).join(', ')} FROM call_sums w
+     WHERE w.span = ${WHOLE_HOUR} AND w.at >= ? AND w.at < ?
+     UNION ALL
+     SELECT c.at AS name, ${sumsOf(ALL_COLUMNS)} FROM call_sums c
+     WHERE c.span = ${SPANS.hour} AND c.at >= ? AND c.at < ? AND c.at >= ${END_OF_WHOLE}
+     GROUP BY c.at) h
+   ORDER BY h.name DESC LIMIT ?`,
+)
 export const SUM_GROUPS = ['model', 'upstream', 'hour', 'day'] as const
 export type SumGroup = (typeof SUM_GROUPS)[number]
 /** Sums of all accounts. Parameters: span, from, to, row count. */
-export const sumsBy = (group: SumGroup): Sql => {
-  const isTime = group === 'hour' || group === 'day'
+export const sumsBy = (group: Exclude<SumGroup, 'hour'>): Sql => {
+  const isTime = group === 'day'
   const column = isTime ? 'c.at' : `c.${group}`
   return sql(
     `sums by ${group}`,
-    `SELECT ${column} AS name, ${sumsOf([...SUMMED, ...BUCKET_COLUMNS])} FROM call_sums c
+    `SELECT ${column} AS name, ${sumsOf(ALL_COLUMNS)} FROM call_sums c
      WHERE c.span = ? AND c.at >= ? AND c.at < ? GROUP BY ${column}
      ORDER BY ${isTime ? `${column} DESC` : `calls DESC, ${column}`} LIMIT ?`,
   )
@@ -182,7 +222,7 @@ export const sumsBy = (group: SumGroup): Sql => {
  *  span, from, to, kind, row count. */
 export const SUMS_BY_PART: Sql = sql(
   'sums by part',
-  `SELECT c.model, c.part AS name, ${sumsOf([...SUMMED, ...BUCKET_COLUMNS])},
+  `SELECT c.model, c.part AS name, ${sumsOf(ALL_COLUMNS)},
      CAST(CASE WHEN c.kind = 'guard' THEN max(sum(c.calls)) OVER (PARTITION BY c.model)
        ELSE sum(sum(c.calls)) OVER (PARTITION BY c.model) END AS BIGINT) AS total
    FROM call_parts c WHERE c.span = ? AND c.at >= ? AND c.at < ? AND c.kind = ?

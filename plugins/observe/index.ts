@@ -19,6 +19,7 @@ import { tokensIn } from '../billing/tokens.ts'
 import { type CallSums, callSumsOf } from '../calls/call-sums.ts'
 import { type FailedCalls, failedCallsOf } from '../calls/failed-calls.ts'
 import { SECTION } from '../calls/section.ts'
+import { addUpHours } from '../calls/sum-reads.ts'
 import { migrations } from '../calls/tables.ts'
 import { hasModelStage } from '../catalogue/configured.ts'
 import {
@@ -78,6 +79,7 @@ const keptSums = (host: Host): CallSums => {
   const sums = callSumsOf(host)
   host.job('call sums', SUM_INTERVAL, () => sums.flush(), { each: true })
   host.job('old call sums', REMOVE_INTERVAL, () => sums.remove(Date.now()))
+  host.job('hours of call sums', REMOVE_INTERVAL, () => addUpHours(host.database, Date.now()))
   return sums
 }
 

@@ -5,8 +5,8 @@ import t from 'tap'
 import type { Database, Exchange, Plugin, Row } from '../../../engine/plugin.ts'
 import { CallSums, type EndedCall } from '../../../plugins/calls/call-sums.ts'
 import { addTime, emptyHistogram, quantileOf } from '../../../plugins/calls/histogram.ts'
-import { latenciesBy, sumsOfAll } from '../../../plugins/calls/sum-reads.ts'
-import { SUM_GROUPS, sumsBy, timesBy } from '../../../plugins/calls/sum-statements.ts'
+import { addUpHours, latenciesBy, sumsOfAll } from '../../../plugins/calls/sum-reads.ts'
+import { NEXT_HOUR, SUMS_BY_HOUR, sumsBy, timesBy } from '../../../plugins/calls/sum-statements.ts'
 import { migrations } from '../../../plugins/calls/tables.ts'
 import { migrations as credentials } from '../../../plugins/credentials/tables.ts'
 import meter from '../../../plugins/meter.ts'
@@ -21,7 +21,7 @@ import { eventually } from '../../helpers/gateway/primary.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
 import { shortOrLong } from '../../helpers/run-settings.ts'
 import { hostOver } from '../../helpers/store/accounts.ts'
-import { ENGINES, startBoth } from '../../helpers/store/store.ts'
+import { ENGINES, sql, startBoth } from '../../helpers/store/store.ts'
 
 const DAY = 86_400_000
 const NOW = Date.now()
@@ -212,6 +212,51 @@ for (const { engine, database } of await startBoth(t, migrations))
     t.same(await traffic({ by: 'cache', since: '30d' }), [], 'removed')
   })
 
+const HOUR = 3_600_000
+for (const { engine, database } of await startBoth(t, migrations))
+  t.test(`traffic by hour on ${engine}: an hour that has ended becomes one row`, async t => {
+    const sums = new CallSums({ database, log: SILENT_LOG, metrics: { count() {} } })
+    const begin = Math.floor(NOW / HOUR) * HOUR + HOUR / 2
+    const addAt = (at: number) => {
+      for (const [model, upstream] of [
+        ['m', 'up'],
+        ['m', 'other'],
+        ['x', ''],
+      ] as const)
+        sums.add(call({ at, entry: model, upstream, isFailed: upstream === '' }))
+    }
+    // Thirteen hours without calls are among them.
+    for (const hours of [40, 39, 25, 24, 23, 3, 2, 1, 0]) addAt(begin - hours * HOUR)
+    await sums.flush()
+    const byHour = () => sumsOfAll(database, 'hour', { from: NOW - 60 * HOUR, to: NOW + HOUR }, 100)
+    const rowsOf = async (condition: string) =>
+      (await database.read(sql(condition, `SELECT 1 AS one FROM call_sums WHERE ${condition}`), []))
+        .length
+    const before = await byHour()
+    t.match(before[0], { calls: 3, failed: 1, first8: 3 })
+    t.equal(before.length, 9)
+    await addUpHours(database, begin)
+    t.same(await byHour(), before)
+    t.equal(await rowsOf('span < 0'), 8, 'all but the present one')
+    await addUpHours(database, begin)
+    addAt(begin)
+    await sums.flush()
+    t.match((await byHour())[0], { calls: 6 })
+    t.same((await byHour()).slice(1), before.slice(1))
+    const old = `span = ${HOUR} AND at < ${begin - HOUR}`
+    t.ok((await rowsOf(old)) > 0)
+    await database.write([{ sql: sql('rows', `DELETE FROM call_sums WHERE ${old}`), values: [] }])
+    t.same((await byHour()).slice(1), before.slice(1), 'the rows of ended hours are not read')
+
+    await addUpHours(database, begin + HOUR / 2 + 5_000)
+    t.equal(await rowsOf('span < 0'), 8, 'sums of the last seconds may still come')
+    await addUpHours(database, begin + HOUR)
+    t.equal(await rowsOf('span < 0'), 9)
+    t.match((await byHour())[0], { calls: 6 })
+    await sums.remove(NOW + 9 * DAY)
+    t.equal(await rowsOf('span < 0'), 0, 'removed with age')
+  })
+
 t.test('parts of a call: its rule, the result of the cache, actions of guards', async t => {
   const partsIn = (slots: Readonly<Record<string, unknown>>, cache?: string) => {
     const headers = cache === undefined ? {} : { 'x-tollgate-cache': cache }
@@ -260,7 +305,9 @@ t.test(`sums of calls: ${ROWS} rows of others are not read`, async t => {
   )
   for (const { name, text } of [
     ...(['day', 'model', 'key'] as const).map(timesBy),
-    ...SUM_GROUPS.map(sumsBy),
+    ...(['model', 'upstream', 'day'] as const).map(sumsBy),
+    SUMS_BY_HOUR,
+    NEXT_HOUR,
   ]) {
     const plan = store.prepare(`EXPLAIN QUERY PLAN ${text}`).all()
     t.same(
