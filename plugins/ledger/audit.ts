@@ -292,10 +292,10 @@ const totalCharged = async (database: Pick<Database, 'read'>): Promise<number> =
   return Number(printMoney(nanosOf(row?.total ?? 0)))
 }
 
-/** How many times as long as a read the audit beside calls waits after it. */
+/** How many times as long as a read a job beside calls waits after it. */
 const WAIT = 3
 /** Reads that take a quarter of one thread's time. Rejects when the signal is aborted. */
-const slowReads = (database: Pick<Database, 'read'>, signal: AbortSignal) => ({
+export const slowReads = (database: Pick<Database, 'read'>, signal: AbortSignal) => ({
   async read(...query: Parameters<Database['read']>) {
     const begin = performance.now()
     const rows = await database.read(...query)

@@ -12,6 +12,7 @@ import { PLAN_PAYMENT_TABLES, planTables, ROLLOVER_COLUMNS } from './plans/table
 import { PLAN_TOKEN_TABLES } from './plans/token-tables.ts'
 import { CALLER_SUMS } from './views/caller-sums.ts'
 import { TAG_SUMS } from './views/tag-days.ts'
+import { USAGE_TOPS } from './views/top-usage.ts'
 import {
   BACKFILL,
   byKey,
@@ -365,4 +366,5 @@ export const migrations: readonly Migration[] = [
   { number: 28, ...CALLER_SUMS },
   { number: 29, ...TOKEN_TABLES },
   { number: 30, ...PLAN_TOKEN_TABLES },
+  { number: 31, text: USAGE_TOPS },
 ]

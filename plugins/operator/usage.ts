@@ -1,22 +1,29 @@
 /** Sums of usage for commands and endpoints: what costs most over all accounts, and the days and
  *  models of one. */
+import { DURATIONS } from '../../engine/kit.ts'
 import type { Database, Row } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { tokenColumns } from '../billing/tokens.ts'
 import { withAccountNames, withKeyNames } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { BY_DAY_AND_MODEL } from '../ledger/views/overview.ts'
+import { firstDayOf, keptTops, keptValues } from '../ledger/views/top-usage.ts'
 import { topUsage } from '../ledger/views/usage.ts'
 import { accountValuesIn, valuesIn } from '../ledger/views/usage-days.ts'
 import type { UsageCell } from '../views.ts'
 import { isoTime } from './rows.ts'
 
+const DAY = DURATIONS.d
 const BY_COST = 'ORDER BY r.amount DESC, r.name'
-const ACCOUNTS = topUsage('account', text => `${withAccountNames(text, 'name')} ${BY_COST}`)
-const KEYS = topUsage('key', text => {
+const withAccount = (text: string): string => `${withAccountNames(text, 'name')} ${BY_COST}`
+const withKey = (text: string): string => {
   const withKeys = withKeyNames(text, 's.amount DESC, s.name')
   return `${withAccountNames(withKeys, 'key_account')} ${BY_COST}`
-})
+}
+const LISTS = {
+  account: keptTops('account', withAccount),
+  key: keptTops('key', withKey),
+} as const
 
 const NAMES = {
   account: row => ({ id: Number(row.name), account: String(row.account_name ?? 'unknown') }),
@@ -26,15 +33,15 @@ const NAMES = {
     name: String(row.key_name ?? 'no key'),
     account: String(row.account_name ?? ''),
   }),
-  day: row => ({ day: isoTime(Number(row.name) * 86_400_000).slice(0, 10) }),
+  day: row => ({ day: isoTime(Number(row.name) * DAY).slice(0, 10) }),
   tag: row => ({ tag: String(row.name) }),
 } satisfies Readonly<Record<string, (row: Row) => UsageRow>>
 export type UsageGroup = keyof typeof NAMES
 export const USAGE_GROUPS = Object.keys(NAMES) as readonly UsageGroup[]
 const STATEMENTS = {
-  account: ACCOUNTS,
+  account: topUsage('account', withAccount),
   model: topUsage('model'),
-  key: KEYS,
+  key: topUsage('key', withKey),
   day: topUsage('day'),
   tag: topUsage('tag'),
 }
@@ -49,21 +56,41 @@ export interface UsageQuery {
   readonly from: number
   readonly to: number
   readonly top: number
+  /** A period that ends later has today as a whole day; the time of this process by default. */
+  readonly now?: number
 }
 /** The largest first. Costs are decimals in units of the currency. */
 export const usageOfAll = async (
   database: Pick<Database, 'read'>,
-  { by, top, ...period }: UsageQuery,
+  { by, top, now = Date.now(), ...period }: UsageQuery,
 ): Promise<readonly UsageRow[]> => {
-  const rows = await database.read(STATEMENTS[by], [...valuesIn(period, Date.now()), top])
-  return rows.map(row => ({
-    ...NAMES[by](row),
-    calls: Number(row.calls),
-    ...tokenColumns(row),
-    cost: printMoney(nanosOf(row.amount)),
-    refunded: printMoney(nanosOf(row.refunded)),
-  }))
+  const rows = await database.read(STATEMENTS[by], [...valuesIn(period, now), top])
+  return rows.map(row => rowOf(row, by))
 }
+interface DaysQuery {
+  readonly by: keyof typeof LISTS
+  /** Whole days (UTC) before today. */
+  readonly days: number
+  readonly now: number
+  readonly top: number
+}
+/** The same of whole days until now: of a large store as the last list has them. */
+export const usageOfDays = async (
+  database: Pick<Database, 'read'>,
+  { by, days, now, top }: DaysQuery,
+): Promise<readonly UsageRow[]> => {
+  const values = keptValues(by, days, { now, top })
+  const rows = values ? await database.read(LISTS[by], values) : []
+  if (rows.length > 0) return rows.map(row => rowOf(row, by))
+  return usageOfAll(database, { by, from: firstDayOf(days, now) * DAY, to: now + 1, top, now })
+}
+const rowOf = (row: Row, by: UsageGroup): UsageRow => ({
+  ...NAMES[by](row),
+  calls: Number(row.calls),
+  ...tokenColumns(row),
+  cost: printMoney(nanosOf(row.amount)),
+  refunded: printMoney(nanosOf(row.refunded)),
+})
 
 /** Days times models; the console asks for ninety days at most. */
 const MOST_CELLS = 10_000
@@ -80,7 +107,7 @@ export const usageCells = async (
   const values = accountValuesIn(account, { from, to }, Date.now())
   const rows = await database.read(BY_DAY_AND_MODEL, [...values, member, member, MOST_CELLS])
   return rows.map(row => ({
-    day: isoTime(Number(row.day) * 86_400_000).slice(0, 10),
+    day: isoTime(Number(row.day) * DAY).slice(0, 10),
     model: String(row.model),
     calls: Number(row.calls),
     cost: printMoney(nanosOf(row.amount)),

@@ -256,13 +256,22 @@ const edgeOf = (dialect: Dialect, account: string): string => {
 
 /** Both edges of a period. */
 export const edges = (edge: string): readonly string[] => [edge, edge]
-/** The whole days of an account in a table whose key begins with the day: one search a day finds
- *  them. `columns`: of `u`. */
-export const periodOfAccount = (table: string, columns: string): string => `SELECT ${columns} FROM (
+const wholeDays = (
+  table: string,
+  columns: string,
+  accounts: string,
+): string => `SELECT ${columns} FROM (
       WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
         UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
       SELECT day FROM days) d CROSS JOIN ${table} u
-    WHERE u.day = d.day AND u.day < ? AND u.account = ?`
+    WHERE u.day = d.day AND u.day < ? AND ${accounts}`
+/** The whole days of an account in a table whose key begins with the day: one search a day finds
+ *  them. `columns`: of `u`. */
+export const periodOfAccount = (table: string, columns: string): string =>
+  wholeDays(table, columns, 'u.account = ?')
+/** The same of the accounts behind one number, up to another. */
+export const periodOfAccounts = (table: string, columns: string): string =>
+  wholeDays(table, columns, 'u.account > ? AND u.account <= ?')
 
 /** Rows like those of `usage_days` for any period, with `key` and `member`: whole days from there,
  *  the edges of the period from the charges. Parameters: `valuesIn`. */

@@ -15,12 +15,14 @@ import { list as listOf } from '../../shapes.ts'
 import type { TrafficRow } from '../../views.ts'
 import { type Operation, operation } from '../operation.ts'
 import { isoTime } from '../rows.ts'
-import { usageOfAll } from '../usage.ts'
+import { usageOfAll, usageOfDays } from '../usage.ts'
 
 const BY = [...SUM_GROUPS, ...PART_KINDS, 'account', 'key'] as const
 type By = (typeof BY)[number]
 const MOST = 1_000
 const USUAL = 50
+/** Periods of so many days and more have whole days, as those by model have. */
+const WHOLE_DAYS = 3
 const UNITS = { h: DURATIONS.h, d: DURATIONS.d } as const
 
 const isTime = (by: SumGroup | PartKind): boolean => by === 'hour' || by === 'day'
@@ -88,7 +90,11 @@ const show = operation({
       const rows = await sumsOfAll(store, by, period, top)
       return { data: rows.map(each => rowOf(each, by)) }
     }
-    const rows = await usageOfAll(store, { by, top, ...period })
+    const days = Math.floor(lengthOf(since) / UNITS.d)
+    const rows =
+      days >= WHOLE_DAYS
+        ? await usageOfDays(store, { by, days, now, top })
+        : await usageOfAll(store, { by, top, ...period, now })
     return {
       data: rows.map(
         ({ id: _, refunded: _r, account, key: number, name = account, ...sums }) =>
