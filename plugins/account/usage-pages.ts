@@ -8,16 +8,9 @@ import { latenciesBy, NO_LATENCIES } from '../calls/sum-reads.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
-import {
-  CALL_SORTS,
-  CALLS,
-  MOST_EXAMINED,
-  type Order,
-  SEARCH_END,
-  SUM_SORTS,
-  sumsBy,
-} from '../ledger/views/usage-lists.ts'
+import { CALL_SORTS, CALLS, type Order, SUM_SORTS, sumsBy } from '../ledger/views/usage-lists.ts'
 import { maskKey } from '../operator/own-keys.ts'
+import { restFrom, type Search, searchOf } from './call-search.ts'
 import { fault } from './faults.ts'
 import { cursorOf, markOf, type Period } from './input.ts'
 import { isoTime } from './response.ts'
@@ -32,8 +25,8 @@ export interface Grouping {
   readonly order: Order
   /** The values of a row that its place in each order depends on. */
   place(row: Row): Readonly<Record<string, Value | undefined>>
-  /** The one that decides among equal rows. */
-  readonly last: string
+  /** Those that decide among equal rows. */
+  readonly last: readonly string[]
   /** The members of `place` that are texts; the others are whole numbers. */
   readonly texts: readonly string[]
   name(row: Row): Fields
@@ -49,7 +42,7 @@ const sumGrouping = (
   sorts: SUM_SORTS,
   order: 'asc',
   place: ({ name, calls, amount }) => ({ name, calls, cost: amount }),
-  last: 'name',
+  last: ['name'],
   name: row => ({ ...name(row), ...tokenColumns(row) }),
 })
 export const GROUPINGS = {
@@ -63,7 +56,7 @@ export const GROUPINGS = {
       model,
       request,
     }),
-    last: 'request',
+    last: ['time', 'request'],
     texts: ['model', 'request'],
     name: row => ({
       request_id: String(row.request),
@@ -83,7 +76,7 @@ export const GROUPINGS = {
     sorts: ['time'],
     order: 'desc',
     place: ({ at, request }) => ({ time: at, request }),
-    last: 'request',
+    last: ['request'],
     texts: ['request'],
     name: row => ({
       request_id: String(row.request),
@@ -180,65 +173,67 @@ export const usagePage = async (
   database: Pick<Database, 'read'>,
   query: UsageQuery,
 ): Promise<UsagePage> => {
-  const { account, by, limit, cursor, filters = NO_FILTERS } = query
+  const { by, limit, cursor, filters = NO_FILTERS } = query
   const grouping: Grouping = GROUPINGS[by]
   const sort = query.sort ?? defaultSort(grouping)
   const list = `${by} ${sort.by} ${sort.order}`
-  const isFirst = cursor === undefined
-  const [place = '0', last = '0'] = markOf(list, ['0', '0'], cursor).map(String)
-  checkMark(grouping, { [sort.by]: place, [grouping.last]: last })
-  const rest = isFirst ? query : restOf(query, sort, Number(place))
-  const { from, to, end } = await searched(database, query, sort, rest)
-  const isOfCalls = by === 'call' || by === 'failed'
-  const period = isOfCalls
-    ? [account, from, to]
-    : accountValuesIn(account, { from, to }, Date.now())
-  const ofMember = [query.member ?? null, query.member ?? null]
-  const filterValues = isOfCalls ? [...valuesOf(filters, by), ...ofMember] : []
-  const statement = grouping.statements[`${sort.by} ${sort.order}`]
+  const columns = columnsOf(grouping, sort)
+  const mark = cursor === undefined ? undefined : markIn(list, columns, cursor, grouping)
+  const search = await searched(database, query, sort, mark)
+  const statement = search.instants?.statement ?? grouping.statements[`${sort.by} ${sort.order}`]
   if (!statement) throw fault('USAGE_SORT', [grouping.sorts.join(', ')])
+  const ofMember = [query.member ?? null, query.member ?? null]
+  const isOfCalls = by === 'call' || by === 'failed'
+  const { model = filters.model } = search
   const rows = await database.read(statement, [
-    ...period,
+    ...periodValues(query, search),
     ...(isOfCalls ? [] : ofMember),
-    isFirst ? 1 : 0,
-    place,
-    last,
-    ...filterValues,
+    mark ? 0 : 1,
+    ...(mark ?? columns.map(() => '0')),
+    ...(isOfCalls ? [...valuesOf({ ...filters, model }, by), ...ofMember] : []),
     limit + 1,
   ])
   const page = rows.slice(0, limit)
   const lastRow = page.at(-1)
-  const mark = lastRow && grouping.place(lastRow)
+  const place = lastRow && grouping.place(lastRow)
   const latencies = await latenciesIn(database, query)
+  const next = rows.length > limit && place ? columns.map(name => String(place[name])) : search.end
   return {
     rows: page.map(row => ({
       ...grouping.name(row),
       ...latencies?.(row),
       ...amountsOf(row),
     })),
-    next:
-      rows.length > limit && mark
-        ? cursorOf(list, [String(mark[sort.by]), String(mark[grouping.last])])
-        : end === undefined
-          ? null
-          : cursorOf(list, [String(end), '']),
+    next: next ? cursorOf(list, next) : null,
   }
 }
-/** The part of a period that one page reads: without a filter the calls that it lists, with one a
- *  fixed number of calls, since few may match. `end`: where the next page continues. */
+const periodValues = (
+  { account, by }: UsageQuery,
+  { from, to, instants }: Search,
+): readonly Value[] =>
+  by === 'call' || by === 'failed'
+    ? [account, from, to, ...(instants ? [instants.value] : [])]
+    : accountValuesIn(account, { from, to }, Date.now())
+/** The calls that the page reads: see `searchOf`. */
 const searched = async (
   database: Pick<Database, 'read'>,
-  { account, by, member, limit, filters = NO_FILTERS, isBounded }: UsageQuery,
+  { member, filters = NO_FILTERS, isBounded, ...query }: UsageQuery,
   sort: Sort,
-  { from, to }: Period,
-): Promise<Period & { readonly end?: number }> => {
+  mark: readonly string[] | undefined,
+): Promise<Search> => {
+  const { by, from, to } = query
+  if (by === 'failed' && mark) return restFrom({ from, to }, sort.order, Number(mark[0]))
+  if (by !== 'call') return { from, to }
   const isFiltered = [member, ...Object.values(filters)].some(each => each != null)
-  if (by !== 'call' || sort.by !== 'time' || (isFiltered && !isBounded)) return { from, to }
-  const count = isFiltered ? MOST_EXAMINED : limit + 1
-  const [row] = await database.read(SEARCH_END[sort.order], [account, from, to, count])
-  if (!row) return { from, to }
-  const end = Number(row.opened)
-  return sort.order === 'desc' ? { from: end, to, end } : { from, to: end + 1, end: end + 1 }
+  const { model } = filters
+  return searchOf(database, {
+    ...query,
+    sort,
+    isFiltered,
+    isBounded: isBounded === true,
+    model,
+    mark,
+  })
 }
 const valuesOf = (filters: CallFilters, by: By): readonly Value[] => {
   const { model, key, state, tag, rule = null } = filters
@@ -255,17 +250,22 @@ const latenciesIn = async (database: Pick<Database, 'read'>, query: UsageQuery) 
   return ({ name }: Row) => latencies.get(String(name)) ?? NO_LATENCIES
 }
 export const defaultSort = ({ sorts, order }: Grouping): Sort => ({ by: sorts[0] ?? '', order })
-/** Throws USAGE_CURSOR. */
-const checkMark = ({ texts }: Grouping, mark: Readonly<Record<string, string>>): void => {
-  for (const [name, value] of Object.entries(mark))
-    if (!texts.includes(name) && !/^-?\d{1,18}$/.test(value)) throw fault('USAGE_CURSOR')
-}
-/** The part of the period that a list by time has not shown yet: the index then finds its rows. */
-const restOf = ({ from, to, by }: UsageQuery, sort: Sort, at: number): Period => {
-  if ((by !== 'call' && by !== 'failed') || sort.by !== 'time') return { from, to }
-  return sort.order === 'desc'
-    ? { from, to: Math.min(to, at + 1) }
-    : { from: Math.max(from, at), to }
+/** The values that the place of a row depends on. */
+const columnsOf = ({ last }: Grouping, { by }: Sort): readonly string[] =>
+  by === 'time' && last.includes(by) ? last : [by, ...last]
+/** The values at the end of the page before. Throws USAGE_CURSOR. */
+const markIn = (
+  list: string,
+  columns: readonly string[],
+  cursor: string,
+  { texts }: Grouping,
+): readonly string[] => {
+  const first = columns.map(() => '')
+  const mark = markOf(list, first, cursor).map(String)
+  const isValid = ({ at, name }: { readonly at: number; readonly name: string }): boolean =>
+    texts.includes(name) || /^-?\d{1,18}$/.test(mark[at] ?? '')
+  if (!columns.every((name, at) => isValid({ at, name }))) throw fault('USAGE_CURSOR')
+  return mark
 }
 export const amountsOf = (row: Row) => ({
   ...(row.calls !== undefined && { calls: Number(row.calls) }),

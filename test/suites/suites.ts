@@ -104,7 +104,7 @@ const CI_TESTS = [
   'plugins/ledger/budgets/{alerts,at-limit,budgets,moved-clock,rows,tokens}.test.ts',
   'plugins/ledger/model.property.test.ts',
   'plugins/ledger/{plans/{plans,purchase,rollover,tokens},quota-kind-single-row,reaped-process}.test.ts',
-  'plugins/ledger/views/{served-by,usage-days}.test.ts',
+  'plugins/ledger/views/{long-periods,served-by,usage-days}.test.ts',
   'plugins/operator/{budget-lists,budgets,commands,key-imports,plans}.test.ts',
   'plugins/notify/mails.test.ts',
   'plugins/observe/{call-sums,failed-calls,logs}.test.ts',

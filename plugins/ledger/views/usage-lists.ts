@@ -35,12 +35,18 @@ export type SumSort = 'name' | 'calls' | 'cost'
 export const SUM_SORTS: readonly SumSort[] = ['name', 'calls', 'cost']
 
 /** The rows after the last page. Parameters: whether it is the first page (1 or 0), the values of
- *  both columns at that end, as texts. */
-const behind = (first: SortColumn, second: SortColumn, order: Order): string =>
-  `(CAST(? AS BIGINT) = 1 OR (${first.text}, ${second.text}) ${order === 'asc' ? '>' : '<'}
-     (CAST(? AS ${first.type}), CAST(? AS ${second.type})))`
+ *  the columns at that end, as texts. */
+const behind = (columns: readonly SortColumn[], order: Order): string =>
+  `(CAST(? AS BIGINT) = 1 OR (${columns.map(({ text }) => text).join(', ')}) ${order === 'asc' ? '>' : '<'}
+     (${columns.map(({ type }) => `CAST(? AS ${type})`).join(', ')}))`
 
 const REQUEST: SortColumn = { text: 'c.request', type: 'TEXT' }
+/** Among calls of equal cost or model the order is that of time. */
+const columnsOf = (sort: CallSort): readonly SortColumn[] => [
+  ...(sort === 'time' ? [] : [CALL_COLUMNS[sort]]),
+  CALL_COLUMNS.time,
+  REQUEST,
+]
 const TAG = {
   sqlite: `json_extract(c.served, '$.tags."' || ? || '"')`,
   postgres: `CAST(${tagsInPostgres('c')} AS json) ->> CAST(? AS TEXT)`,
@@ -49,15 +55,22 @@ const RULE = {
   sqlite: `json_extract(c.served, '$.rule')`,
   postgres: `CAST(c.served AS json) ->> 'rule'`,
 }
-const callsText = (sort: CallSort, order: Order, dialect: keyof typeof TAG): string => {
-  const column = CALL_COLUMNS[sort]
-  return `${CALL} WHERE c.account = ? AND c.opened >= ? AND c.opened < ?
-     AND ${behind(column, REQUEST, order)}
+type DialectName = keyof typeof TAG
+const OF_PERIOD = 'c.account = ? AND c.opened >= ? AND c.opened < ?'
+const callsText = (
+  sort: CallSort,
+  order: Order,
+  dialect: DialectName,
+  source = OF_PERIOD,
+): string => {
+  const columns = columnsOf(sort)
+  return `${CALL} WHERE ${source}
+     AND ${behind(columns, order)}
      AND (CAST(? AS TEXT) IS NULL OR c.model = ?) AND (CAST(? AS BIGINT) IS NULL OR c.key = ?)
      AND (CAST(? AS TEXT) IS NULL OR c.state = ?)
      AND (CAST(? AS TEXT) IS NULL OR ${TAG[dialect]} = ?)
      AND (CAST(? AS TEXT) IS NULL OR ${RULE[dialect]} = ?) AND ${ofMember(madeIn('c'))}
-   ORDER BY ${column.text} ${order}, c.request ${order} LIMIT ?`
+   ORDER BY ${columns.map(({ text }) => `${text} ${order}`).join(', ')} LIMIT ?`
 }
 const sumsText = (group: Group, sort: SumSort, order: Order, usage: string): string => {
   const { text, type } = GROUPS[group]
@@ -67,14 +80,14 @@ const sumsText = (group: Group, sort: SumSort, order: Order, usage: string): str
   return `SELECT s.* FROM (
     SELECT ${text} AS name, ${USAGE_SUMS}
     FROM (${usage}) u WHERE ${ofMember(madeIn('u'))} GROUP BY ${text} HAVING sum(u.calls) > 0) s
-  WHERE ${behind(column, name, order)}
+  WHERE ${behind([column, name], order)}
   ORDER BY ${column.text} ${order}, s.name ${order} LIMIT ?`
 }
 
 const statementsOf = <Sort extends string>(
   sorts: readonly Sort[],
   name: string,
-  textOf: (sort: Sort, order: Order, dialect: 'sqlite' | 'postgres') => string,
+  textOf: (sort: Sort, order: Order, dialect: DialectName) => string,
 ): Readonly<Record<string, Sql>> =>
   Object.fromEntries(
     sorts.flatMap(sort =>
@@ -90,17 +103,63 @@ const statementsOf = <Sort extends string>(
   )
 
 /** By sort and order, such as `time desc`. Parameters: account, from, to, the end of the last page
- *  (see `behind`), filters (model, key and state twice each, the name of a tag twice and its value,
- *  a rule twice, the member who made the call twice; null for all), row count. */
+ *  (see `behind` and `columnsOf`), filters (model, key and state twice each, the name of a tag
+ *  twice and its value, a rule twice, the member who made the call twice; null for all), row count. */
 export const CALLS = statementsOf(CALL_SORTS, 'calls', callsText)
-/** Calls that a page with filters looks at: what is rare, or absent, ends a page early. */
+
+/** The instants of the calls of a page by cost, for a period with many calls: an index has all
+ *  that decides their order. Parameters: account, from, to, whether it is the first page (1 or 0),
+ *  cost and instant of the last call before it, row count. */
+const instantsByCost = (order: Order): Sql => ({
+  name: `ledger: instants of calls by cost ${order}`,
+  text: `SELECT DISTINCT i.opened FROM (SELECT c.opened FROM charges c WHERE ${OF_PERIOD}
+     AND ${behind([{ text: 'c.amount', type: 'BIGINT' }, CALL_COLUMNS.time], order)}
+   ORDER BY c.amount ${order}, c.opened ${order} LIMIT ?) i`,
+})
+export const INSTANTS_BY_COST = {
+  asc: instantsByCost('asc'),
+  desc: instantsByCost('desc'),
+} as const
+/** A list as JSON. */
+const IN_LIST = {
+  sqlite: 'IN (SELECT l.value FROM json_each(?) l)',
+  postgres:
+    '= ANY (ARRAY(SELECT CAST(l.value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)) AS l (value)))',
+} as const
+/** The calls of such instants. Parameters: those of `CALLS`, with the instants behind the
+ *  period. */
+const callsAt = (order: Order): Sql => {
+  const textIn = (dialect: DialectName): string => {
+    const instants = `c.account = ? AND +c.opened >= ? AND +c.opened < ? AND c.opened ${IN_LIST[dialect]}`
+    return callsText('cost', order, dialect, instants)
+  }
+  const name = `ledger: calls of instants by cost ${order}`
+  return { name, text: textIn('sqlite'), postgres: textIn('postgres') }
+}
+export const CALLS_AT = { asc: callsAt('asc'), desc: callsAt('desc') } as const
+/** The first two models of an account's calls in a period, from one on. Parameters:
+ *  `accountValuesIn`, account, whether it is the first page (1 or 0), the model. */
+const modelsFrom = (order: Order): Sql => {
+  const textOver = (
+    usage: string,
+  ): string => `SELECT m.model FROM (SELECT u.model FROM (${usage}) u GROUP BY u.model
+     UNION SELECT c.model FROM charges c WHERE c.account = ? AND c.state = 'open') m
+   WHERE CAST(? AS BIGINT) = 1 OR m.model ${order === 'asc' ? '>' : '<'}= CAST(? AS TEXT)
+   ORDER BY m.model ${order} LIMIT 2`
+  return {
+    name: `ledger: models ${order}`,
+    text: textOver(usageOfAccount.sqlite),
+    postgres: textOver(usageOfAccount.postgres),
+  }
+}
+export const MODELS_FROM = { asc: modelsFrom('asc'), desc: modelsFrom('desc') } as const
+/** Calls that a page with filters, or by model, looks at: rare or absent ones end it early. */
 export const MOST_EXAMINED = 10_000
 const searchEnd = (name: string, condition: string, order: Order): Sql => ({
   name: `ledger: end of a search ${name}`,
   text: `SELECT c.opened FROM charges c WHERE ${condition}
    ORDER BY c.opened ${order} LIMIT 1 OFFSET ?`,
 })
-const OF_PERIOD = 'c.account = ? AND c.opened >= ? AND c.opened < ?'
 /** Where so many calls end, in ms since 1970; no row if fewer are left. A page reads no other
  *  calls: PostgreSQL would sort all of the period for any number of rows. Parameters: `all`: the
  *  latest begin; `one`: account, the latest begin; by order: account, from, to; then how many. */
