@@ -304,6 +304,36 @@ t.test('keys: an operator changes the limits of a key, and revokes it', async t 
   await refuse(t, 'POST', 'keys/revoke', { key: 'x' }, 400)
 })
 
+t.test('keys: an operator chooses a secret that no answer shows; a customer cannot', async t => {
+  const call = async (secret: string) => {
+    const body = { model: 'gp-4.1', messages: [{ role: 'user', content: 'Hello' }] }
+    const headers = { authorization: `Bearer ${secret}` }
+    return (await gateway.ask('POST', '/v1/chat/completions', body, headers)).status
+  }
+  const secret = 'of-the-gateway-before-42'
+  const create = { account: 'ann', name: 'moved', secret }
+  const created = await operator.ask('POST', '/api/admin/keys', create)
+  t.match(created, { status: 200, body: { data: { account: 'ann', name: 'moved' } } })
+  // Each process learns within a second that there are secrets of such a form.
+  await eventually(async () => (await call(secret)) === 200)
+  const answers = [created.body, await read('keys?account=ann')]
+  t.notMatch(JSON.stringify(answers), secret)
+  t.notMatch(gateway.output(), secret)
+  const again = await operator.ask('POST', '/api/admin/keys', { ...create, account: 'admin' })
+  t.ok(again.status >= 400, 'no two keys have one secret')
+
+  const own = 'a-customer-would-like-this-one'
+  const id = Number(created.body.data.id)
+  for (const [path, body] of [
+    ['/api/keys', { name: 'own', secret: own }],
+    [`/api/keys/${id}/rotate`, { secret: own }],
+    ['/api/system-tokens', { name: 'own', secret: own }],
+  ] as const)
+    t.equal((await ann.ask('POST', path, body)).status, 400, path)
+  t.equal(await call(own), 401)
+  t.equal(await call(secret), 200)
+})
+
 t.test('tasks and deliveries: lists, and refusals of bad ids and states', async t => {
   t.same((await read('tasks?state=unknown')).data, [])
   t.same((await read('deliveries?state=failed')).data, [])
