@@ -37,7 +37,7 @@ const PERIODS = [7, 30] as const
 /** Rows of a list; pages ask for no more. */
 const MOST = 1_000
 /** Rows of `usage_days` in a period with lists; fewer are added up when a page asks. */
-const MANY = 100_000
+const MANY = 30_000
 /** Accounts whose sums one read adds up. */
 const PART = 500
 /** ms; a list that is older is not shown. */
