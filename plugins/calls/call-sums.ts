@@ -45,6 +45,7 @@ export interface EndedCall {
   /** ms to the first content and in all; absent for a call that failed, or has no usage. */
   readonly times?: { readonly first: number; readonly whole: number } | undefined
 }
+type Caller = Pick<EndedCall, 'at' | 'account' | 'key' | 'member'>
 export interface CallPart {
   readonly kind: PartKind
   readonly part: string
@@ -52,12 +53,19 @@ export interface CallPart {
 /** The sums of this process. The plugin `observe` writes them to the store. */
 export const callSumsOf = (host: Pick<Host, 'share'> & Parts): CallSums => {
   const { database, log, metrics } = host
-  return host.share('call sums', '4', () => new CallSums({ database, log, metrics }))
+  return host.share('call sums', '5', () => new CallSums({ database, log, metrics }))
 }
 
 const newTimes = () => ({ first: emptyHistogram(), whole: emptyHistogram() })
 type NewTimes = ReturnType<typeof newTimes>
-type Own = NewTimes & { day: number; account: number; key: number; member: number; model: string }
+type Own = NewTimes & {
+  day: number
+  account: number
+  key: number
+  member: number
+  model: string
+  failed: number
+}
 type Counts = NewTimes & {
   calls: number
   failed: number
@@ -95,14 +103,17 @@ export class CallSums {
       addCall(this.#sumsOf(call, span), call)
       for (const part of call.parts ?? []) addCall(this.#partOf(call, part, span), call)
     }
-    if (call.times && call.account > 0) this.#addToOwn(call, call.times)
+    if (call.isFailed) this.#addFailure(call)
+    else if (call.times) this.#addToOwn(call, call.times)
   }
   /** Counts a call as failed that was added before: its work failed after its answer. */
-  addLateFailure({ at, entry, upstream }: Pick<EndedCall, 'at' | 'entry' | 'upstream'>): void {
+  addLateFailure(call: Pick<EndedCall, 'entry' | 'upstream' | keyof Caller>): void {
+    const { at, entry, upstream } = call
     for (const span of Object.values(SPANS)) {
       const sums = this.#sumsOf({ at, entry, upstream }, span)
       if (sums) sums.failed++
     }
+    this.#addFailure(call)
   }
   async flush(): Promise<void> {
     // In the order of their keys: processes that update the same rows wait, and do not deadlock.
@@ -133,12 +144,19 @@ export class CallSums {
     return this.#rowOf(this.#byPart, `${span} ${at} ${kind} ${model} ${part}`, make)
   }
   #addToOwn(call: EndedCall, times: NonNullable<EndedCall['times']>): void {
-    const { account, key, member = 0, model } = call
-    const day = Math.floor(call.at / DAY)
-    const name = `${day} ${account} ${key} ${member} ${model}`
-    const make = () => ({ ...newTimes(), day, account, key, member, model })
-    const own = this.#rowOf(this.#own, name, make)
+    const own = this.#ownOf(call, call.model)
     if (own) addTimesTo(own, times)
+  }
+  #addFailure(call: Caller): void {
+    const own = this.#ownOf(call, '')
+    if (own) own.failed++
+  }
+  #ownOf({ at, account, key, member = 0 }: Caller, model: string): Own | undefined {
+    if (account === 0) return undefined
+    const day = Math.floor(at / DAY)
+    const name = `${day} ${account} ${key} ${member} ${model}`
+    const make = () => ({ ...newTimes(), day, account, key, member, model, failed: 0 })
+    return this.#rowOf(this.#own, name, make)
   }
   #rowOf<Row>(rows: Map<string, Row>, name: string, make: () => Row): Row | undefined {
     const known = rows.get(name)

@@ -14,6 +14,7 @@ import {
   type SumGroup,
   sumsBy,
   timesBy,
+  timesOfCallers,
 } from './sum-statements.ts'
 
 type Reader = Pick<Database, 'read'>
@@ -33,18 +34,47 @@ interface OwnQuery {
   readonly from: number
   readonly to: number
 }
+/** The numbers of days that a period touches and that have times. */
+const daysOf = (now: number, { from, to }: { readonly from: number; readonly to: number }) => ({
+  first: Math.floor(Math.max(from, now - RETENTION.times) / DAY),
+  last: Math.ceil(Math.min(to, now + DAY) / DAY),
+})
 /** By the number of the day, the model or the key. */
 export const latenciesBy = async (
   database: Reader,
   now: number,
   { account, member = undefined, by, from, to }: OwnQuery,
 ): Promise<ReadonlyMap<string, Latencies>> => {
-  const first = Math.floor(Math.max(from, now - RETENTION.times) / DAY)
-  const last = Math.ceil(Math.min(to, now + DAY) / DAY)
+  const { first, last } = daysOf(now, { from, to })
   if (first >= last) return new Map()
   const ofMember = [member ?? null, member ?? null]
   const rows = await database.read(TIMES[by], [first, last, last, account, ...ofMember])
   return new Map(rows.map(row => [String(row.name), latenciesOf(row)]))
+}
+
+const CALLERS = { account: timesOfCallers('account'), key: timesOfCallers('key') } as const
+interface CallersQuery {
+  readonly by: keyof typeof CALLERS
+  /** The accounts, or those of the keys. */
+  readonly accounts: readonly number[]
+  readonly names: readonly number[]
+  readonly from: number
+  readonly to: number
+}
+/** Failed calls and latencies by the number of the account or the key, of the days (UTC) that the
+ *  period touches. */
+export const failuresAndLatencies = async (
+  database: Reader,
+  now: number,
+  { by, accounts, names, ...period }: CallersQuery,
+): Promise<ReadonlyMap<number, Latencies & { readonly failed: number }>> => {
+  const { first, last } = daysOf(now, period)
+  if (first >= last) return new Map()
+  const list = JSON.stringify([...new Set(accounts)])
+  const rows = await database.read(CALLERS[by], [list, first, last, last, JSON.stringify(names)])
+  return new Map(
+    rows.map(row => [Number(row.name), { failed: Number(row.failed), ...latenciesOf(row) }]),
+  )
 }
 
 const SUMS = {

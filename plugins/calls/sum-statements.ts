@@ -50,6 +50,10 @@ export const CALL_PARTS = `
     ${counts(ALL_COLUMNS)},
     PRIMARY KEY (span, at, kind, model, part)) WITHOUT ROWID`
 
+/** Failed calls: in rows of the model ''. Older gateways count none. */
+export const FAILED_OF_CALLERS =
+  'ALTER TABLE call_times ADD COLUMN failed BIGINT NOT NULL DEFAULT 0'
+
 // ---------------------------------------------------------------- writing
 
 /** `values`: of the columns of the key that are not one parameter. */
@@ -66,7 +70,8 @@ const addTo = (
      ON CONFLICT (${key.join(', ')}) DO UPDATE SET
      ${summed.map(each => `${each} = ${table}.${each} + excluded.${each}`).join(', ')}`,
   )
-const ADD_TIMES = addTo('call_times', ['day', 'account', 'key', 'model'], BUCKET_COLUMNS, {
+const OF_CALLERS = ['failed', ...BUCKET_COLUMNS]
+const ADD_TIMES = addTo('call_times', ['day', 'account', 'key', 'model'], OF_CALLERS, {
   key: CALLER_VALUE,
 })
 const ADD_SUMS = addTo('call_sums', ['span', 'at', 'model', 'upstream'], ALL_COLUMNS)
@@ -83,11 +88,13 @@ export interface OwnTimes extends Times {
   readonly key: number
   /** 0: the account itself. */
   readonly member: number
+  /** Empty for failed calls. */
   readonly model: string
+  readonly failed: number
 }
-export const addTimes = ({ day, account, key, member, ...times }: OwnTimes): Statement => ({
+export const addTimes = ({ day, account, key, member, ...own }: OwnTimes): Statement => ({
   sql: ADD_TIMES,
-  values: [day, account, key, member, times.model, ...bucketValues(times.first, times.whole)],
+  values: [day, account, key, member, own.model, own.failed, ...bucketValues(own.first, own.whole)],
 })
 interface AllSums extends Times, Readonly<Record<(typeof SUMMED)[number], number | bigint>> {
   readonly span: number
@@ -177,6 +184,9 @@ export const addWholeHours = (next: number, now: number): Statement | undefined 
 
 // ---------------------------------------------------------------- reading
 
+const DAYS = `(WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
+        UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
+      SELECT day FROM days)`
 /** Times of an account by `day`, `model` or `key`. Parameters: first day, day after the last
  *  (twice), account, a member (twice, null for all). One search a day finds the rows of the
  *  account. */
@@ -185,12 +195,34 @@ export const timesBy = (group: 'day' | 'model' | 'key'): Sql => {
   const column = group === 'key' ? madeBy.key : `c.${group}`
   return sql(
     `times by ${group}`,
-    `SELECT ${column} AS name, ${sumsOf(BUCKET_COLUMNS)} FROM (
-      WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
-        UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
-      SELECT day FROM days) d CROSS JOIN call_times c
+    `SELECT ${column} AS name, ${sumsOf(BUCKET_COLUMNS)} FROM ${DAYS} d CROSS JOIN call_times c
      WHERE c.day = d.day AND c.day < ? AND c.account = ? AND ${ofMember(madeBy)} GROUP BY ${column}`,
   )
+}
+/** The rows of the accounts in a JSON list, on some days: a search each. PostgreSQL would join
+ *  whole tables. */
+const ROWS_OF = {
+  sqlite: `json_each(?) l CROSS JOIN ${DAYS} d CROSS JOIN call_times c
+     WHERE c.account = l.value AND c.day = d.day AND c.day < ?`,
+  postgres: `call_times c WHERE c.account = ANY (ARRAY(
+       SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)) AS l (value)))
+     AND c.day = ANY (ARRAY(SELECT generate_series(CAST(? AS BIGINT), CAST(? AS BIGINT) - 1)))
+     AND c.day < ?`,
+} as const
+const IN_LIST = {
+  sqlite: 'IN (SELECT value FROM json_each(?))',
+  postgres:
+    '= ANY (ARRAY(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)) AS n (value)))',
+} as const
+/** Failed calls and times of some accounts, or of some of their keys. Parameters: the accounts,
+ *  first day, day after the last (twice), the names. */
+export const timesOfCallers = (group: 'account' | 'key'): Sql => {
+  const column = group === 'key' ? madeByCaller('c.key').key : 'c.account'
+  const textIn = (dialect: keyof typeof ROWS_OF): string =>
+    `SELECT ${column} AS name, ${sumsOf(OF_CALLERS)} FROM ${ROWS_OF[dialect]}
+     AND ${column} ${IN_LIST[dialect]} GROUP BY ${column}`
+  const name = `failed calls and times by ${group}`
+  return { ...sql(name, textIn('sqlite')), postgres: textIn('postgres') }
 }
 /** Sums of all accounts by hour: an ended hour is one row. Parameters: from, to, twice, row
  *  count. */

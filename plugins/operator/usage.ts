@@ -62,11 +62,16 @@ export interface UsageQuery {
 /** The largest first. Costs are decimals in units of the currency. */
 export const usageOfAll = async (
   database: Pick<Database, 'read'>,
-  { by, top, now = Date.now(), ...period }: UsageQuery,
+  query: UsageQuery,
 ): Promise<readonly UsageRow[]> => {
-  const rows = await database.read(STATEMENTS[by], [...valuesIn(period, now), top])
-  return rows.map(row => rowOf(row, by))
+  const rows = await topRows(database, query)
+  return rows.map(row => rowOf(row, query.by))
 }
+/** The rows of the store: sums with `name`, `account_name`, `key_name` and `key_account`. */
+export const topRows = (
+  database: Pick<Database, 'read'>,
+  { by, top, now = Date.now(), ...period }: UsageQuery,
+): Promise<readonly Row[]> => database.read(STATEMENTS[by], [...valuesIn(period, now), top])
 interface DaysQuery {
   readonly by: keyof typeof LISTS
   /** Whole days (UTC) before today. */
@@ -75,14 +80,14 @@ interface DaysQuery {
   readonly top: number
 }
 /** The same of whole days until now: of a large store as the last list has them. */
-export const usageOfDays = async (
+export const topRowsOfDays = async (
   database: Pick<Database, 'read'>,
   { by, days, now, top }: DaysQuery,
-): Promise<readonly UsageRow[]> => {
+): Promise<readonly Row[]> => {
   const values = keptValues(by, days, { now, top })
   const rows = values ? await database.read(LISTS[by], values) : []
-  if (rows.length > 0) return rows.map(row => rowOf(row, by))
-  return usageOfAll(database, { by, from: firstDayOf(days, now) * DAY, to: now + 1, top, now })
+  if (rows.length > 0) return rows
+  return topRows(database, { by, from: firstDayOf(days, now) * DAY, to: now + 1, top, now })
 }
 const rowOf = (row: Row, by: UsageGroup): UsageRow => ({
   ...NAMES[by](row),

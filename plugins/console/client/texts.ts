@@ -707,7 +707,10 @@ const TEXTS = {
     'Sums of calls as they ended, by the clock of UTC. Charges of tasks are in the sums by account and key.',
     '按调用结束时汇总（UTC）。任务的费用见按账户和按密钥的汇总。',
   ],
-  'traffic.charged': ['Charged calls and tasks, from the ledger.', '来自账本的已计费调用和任务。'],
+  'traffic.charged': [
+    'Charged calls and tasks, from the ledger; of a large store as of the last minutes. Failed calls and times are those of the days (UTC) that the period touches.',
+    '来自账本的已计费调用和任务；大型存储的数据有数分钟延迟。失败调用和耗时按时段涉及的整日（UTC）统计。',
+  ],
   'traffic.help.rule': [
     'Models with rules: the calls of each rule beside those that no rule held for. Counted as calls end.',
     '有规则的模型：每条规则的调用，旁边是没有规则命中的调用。调用结束时计数。',

@@ -104,7 +104,8 @@ const statementsOf = <Sort extends string>(
 
 /** By sort and order, such as `time desc`. Parameters: account, from, to, the end of the last page
  *  (see `behind` and `columnsOf`), filters (model, key and state twice each, the name of a tag
- *  twice and its value, a rule twice, the member who made the call twice; null for all), row count. */
+ *  twice and its value, a rule twice, the member who made the call twice; null for all), row
+ *  count. */
 export const CALLS = statementsOf(CALL_SORTS, 'calls', callsText)
 
 /** The instants of the calls of a page by cost, for a period with many calls: an index has all

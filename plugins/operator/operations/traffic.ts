@@ -3,11 +3,11 @@
 import { countOf, textOf } from '../../../engine/cli/kit.ts'
 import { integer, object, oneOf, text } from '../../../engine/config/shape.ts'
 import { DURATIONS } from '../../../engine/kit.ts'
-import type { Row } from '../../../engine/plugin.ts'
+import type { Database, Row } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { tokenColumns } from '../../billing/tokens.ts'
 import { latenciesOf } from '../../calls/histogram.ts'
-import { sumsOfAll } from '../../calls/sum-reads.ts'
+import { failuresAndLatencies, NO_LATENCIES, sumsOfAll } from '../../calls/sum-reads.ts'
 import { PART_KINDS, type PartKind, SUM_GROUPS, type SumGroup } from '../../calls/sum-statements.ts'
 import { nanosOf } from '../../ledger/statements.ts'
 import { TRAFFIC } from '../../rows/calls.ts'
@@ -15,7 +15,7 @@ import { list as listOf } from '../../shapes.ts'
 import type { TrafficRow } from '../../views.ts'
 import { type Operation, operation } from '../operation.ts'
 import { isoTime } from '../rows.ts'
-import { usageOfAll, usageOfDays } from '../usage.ts'
+import { topRows, topRowsOfDays } from '../usage.ts'
 
 const BY = [...SUM_GROUPS, ...PART_KINDS, 'account', 'key'] as const
 type By = (typeof BY)[number]
@@ -53,7 +53,7 @@ const show = operation({
     undefined,
     {
       by: oneOf(
-        `${BY.join(', ')}; by default model. By account and key: charged calls, without latencies. By rule, cache and guard: with the share of the calls of the model; without a name, calls that no rule held for, and all calls that guards saw.`,
+        `${BY.join(', ')}; by default model. By account and key: charged calls, beside failed calls and latencies of the days (UTC) that the period touches. By rule, cache and guard: with the share of the calls of the model; without a name, calls that no rule held for, and all calls that guards saw.`,
         BY,
         {},
       ),
@@ -90,19 +90,48 @@ const show = operation({
       const rows = await sumsOfAll(store, by, period, top)
       return { data: rows.map(each => rowOf(each, by)) }
     }
-    const days = Math.floor(lengthOf(since) / UNITS.d)
-    const rows =
-      days >= WHOLE_DAYS
-        ? await usageOfDays(store, { by, days, now, top })
-        : await usageOfAll(store, { by, top, ...period, now })
-    return {
-      data: rows.map(
-        ({ id: _, refunded: _r, account, key: number, name = account, ...sums }) =>
-          ({ ...sums, name: by === 'key' ? `${name} (${account})` : String(name) }) as TrafficRow,
-      ),
-    }
+    return { data: await callerRows(store, now, { by, top, length: lengthOf(since) }) }
   },
 })
+interface CallerQuery {
+  readonly by: 'account' | 'key'
+  readonly top: number
+  /** ms. */
+  readonly length: number
+}
+/** Charges of accounts or keys, with their failed calls and latencies. */
+const callerRows = async (
+  store: Pick<Database, 'read'>,
+  now: number,
+  { by, top, length }: CallerQuery,
+): Promise<readonly TrafficRow[]> => {
+  const period = { from: now - length, to: now + 1 }
+  const days = Math.floor(length / UNITS.d)
+  const rows =
+    days >= WHOLE_DAYS
+      ? await topRowsOfDays(store, { by, days, now, top })
+      : await topRows(store, { by, top, ...period, now })
+  const names = rows.map(({ name }) => Number(name)).filter(name => name > 0)
+  const accounts = by === 'account' ? names : rows.map(row => Number(row.key_account ?? 0))
+  const query = { by, accounts, names, ...period }
+  const ofCallers = await failuresAndLatencies(store, now, query)
+  return rows.map(row => {
+    const { failed = 0, ...latencies } = ofCallers.get(Number(row.name)) ?? NONE
+    return {
+      name: callerName(row, by),
+      calls: Number(row.calls),
+      ...(row.name !== 0 && { failed }),
+      ...tokenColumns(row),
+      cost: printMoney(nanosOf(row.amount)),
+      ...latencies,
+    }
+  })
+}
+const NONE = { failed: 0, ...NO_LATENCIES }
+const callerName = (row: Row, by: CallerQuery['by']): string =>
+  by === 'account'
+    ? String(row.account_name ?? 'unknown')
+    : `${row.key_name ?? 'no key'} (${row.account_name ?? ''})`
 const lengthOf = (since: string): number =>
   Number(since.slice(0, -1)) * UNITS[since.slice(-1) as keyof typeof UNITS]
 

@@ -19,12 +19,13 @@ export const reportFailure = (host: Host, before: Task, task: Task): void => {
   if (state !== 'failed' || before.state === 'failed' || !error || isCall) return
   if (error.code === TASK_ERRORS.cancelled) return
   const now = Date.now()
+  const member = (task.slots[ACCOUNT.name] as Account | undefined)?.member?.id
   failedCallsOf(host).add({
     request,
     at: now,
     account,
     key,
-    member: (task.slots[ACCOUNT.name] as Account | undefined)?.member?.id,
+    member,
     route,
     model: boundText(task.model, MAX_NAME),
     status: error.status ?? UPSTREAM_FAILED,
@@ -36,5 +37,7 @@ export const reportFailure = (host: Host, before: Task, task: Task): void => {
   })
   const model = task.slots[MODEL.name] as Model | undefined
   const { upstream } = task.target
-  if (model) callSumsOf(host).addLateFailure({ at: now, entry: model.entry, upstream })
+  if (!model) return
+  const caller = { account, key: key ?? 0, member }
+  callSumsOf(host).addLateFailure({ at: now, entry: model.entry, upstream, ...caller })
 }

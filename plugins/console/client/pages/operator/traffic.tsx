@@ -104,7 +104,7 @@ const useColumns = (by: Group): readonly Column<TrafficRow>[] => {
       csv: ({ calls }) => calls,
       isNumber: true,
     },
-    ...(isCharged ? [] : [failedColumn()]),
+    failedColumn(isCharged),
     ...tokenColumns<TrafficRow>(PARTS.includes(by)),
     {
       title: text('overview.cached'),
@@ -113,7 +113,7 @@ const useColumns = (by: Group): readonly Column<TrafficRow>[] => {
       isNumber: true,
       isWidest: true,
     },
-    ...(isCharged ? [] : timesOf(by)),
+    ...timesOf(by),
     column(`${text('column.cost')} (${currency})`, ({ cost }) => cost, 'money'),
   ]
 }
@@ -129,10 +129,13 @@ const shareColumn = (): Column<TrafficRow> => ({
   csv: ({ share }) => share,
   isNumber: true,
 })
-const failedColumn = (): Column<TrafficRow> => ({
+/** `isCharged`: failed calls are beside the calls of a row, not among them. */
+const failedColumn = (isCharged: boolean): Column<TrafficRow> => ({
   title: text('column.failed'),
-  cell: ({ failed = 0, calls }) =>
-    failed === 0 ? '0' : `${formatNumber(failed)} (${formatPercent(failed / calls)})`,
+  cell: ({ failed = 0, calls }) => {
+    const all = isCharged ? calls + failed : calls
+    return failed === 0 ? '0' : `${formatNumber(failed)} (${formatPercent(failed / all)})`
+  },
   csv: ({ failed }) => failed,
   isNumber: true,
 })
