@@ -52,7 +52,12 @@ for (const engine of ENGINES)
       return row
     })
     t.match(sums, { calls: 2, failed: 1, amount: PRICE, input: 10, output: 5 })
-    t.equal((await gateway.rows('SELECT 1 AS one FROM call_times')).length, 0)
+    const times = await gateway.rows('SELECT * FROM call_times')
+    const [{ day, account, key, model, failed: ofCaller, ...latencies } = {}] = times
+    t.equal(times.length, 1)
+    t.equal(Number(ofCaller), 1)
+    t.ok(Object.values(latencies).length > 0)
+    t.ok(Object.values(latencies).every(count => Number(count) === 0))
   })
 
 t.test('batch: a failed attempt at a line that succeeds later is not a failed call', async t => {
