@@ -74,7 +74,6 @@ export const SUITES: Readonly<Record<string, Suite>> = {
 const CI_TESTS = [
   'engine/cli/{check-live,check-messages,command-line,explain,lint,plugin-new,quote}.test.ts',
   'engine/cli/doctor/configured.test.ts',
-  'plugins/ledger/budgets/moved-clock.test.ts',
   'engine/cli/{runtime,standalone,unread-output,unusable-store,import/litellm}.test.ts',
   'engine/config/{broken,other-gateways,plugin-order,plugins,problem-codes}.test.ts',
   'engine/config/compile/defaults.test.ts',
