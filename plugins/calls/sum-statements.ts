@@ -4,6 +4,7 @@ import { DURATIONS } from '../../engine/kit.ts'
 import type { Sql, Statement } from '../../engine/plugin.ts'
 import { CALLER_VALUE, madeByCaller, ofMember } from './call-member.ts'
 import { BUCKET_COLUMNS, bucketValues, type Histogram } from './histogram.ts'
+import { DAYS, IN_LIST } from './number-lists.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `call sums: ${name}`, text })
 const DAY = DURATIONS.d
@@ -184,9 +185,6 @@ export const addWholeHours = (next: number, now: number): Statement | undefined 
 
 // ---------------------------------------------------------------- reading
 
-const DAYS = `(WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
-        UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
-      SELECT day FROM days)`
 /** Times of an account by `day`, `model` or `key`. Parameters: first day, day after the last
  *  (twice), account, a member (twice, null for all). One search a day finds the rows of the
  *  account. */
@@ -204,15 +202,9 @@ export const timesBy = (group: 'day' | 'model' | 'key'): Sql => {
 const ROWS_OF = {
   sqlite: `json_each(?) l CROSS JOIN ${DAYS} d CROSS JOIN call_times c
      WHERE c.account = l.value AND c.day = d.day AND c.day < ?`,
-  postgres: `call_times c WHERE c.account = ANY (ARRAY(
-       SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)) AS l (value)))
+  postgres: `call_times c WHERE c.account ${IN_LIST.postgres}
      AND c.day = ANY (ARRAY(SELECT generate_series(CAST(? AS BIGINT), CAST(? AS BIGINT) - 1)))
      AND c.day < ?`,
-} as const
-const IN_LIST = {
-  sqlite: 'IN (SELECT value FROM json_each(?))',
-  postgres:
-    '= ANY (ARRAY(SELECT CAST(value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)) AS n (value)))',
 } as const
 /** Failed calls and times of some accounts, or of some of their keys. Parameters: the accounts,
  *  first day, day after the last (twice), the names. */

@@ -4,6 +4,7 @@ import { DURATIONS } from '../../../engine/kit.ts'
 import type { Sql, Statement, Value } from '../../../engine/plugin.ts'
 import { tokensIn } from '../../billing/tokens.ts'
 import { CALLER_VALUE, callerOf, madeByCaller, madeIn } from '../../calls/call-member.ts'
+import { DAYS } from '../../calls/number-lists.ts'
 import type { Meters } from '../../slots.ts'
 import { type Hold, memberColumn } from '../statements.ts'
 
@@ -260,10 +261,7 @@ const wholeDays = (
   table: string,
   columns: string,
   accounts: string,
-): string => `SELECT ${columns} FROM (
-      WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
-        UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
-      SELECT day FROM days) d CROSS JOIN ${table} u
+): string => `SELECT ${columns} FROM ${DAYS} d CROSS JOIN ${table} u
     WHERE u.day = d.day AND u.day < ? AND ${accounts}`
 /** The whole days of an account in a table whose key begins with the day: one search a day finds
  *  them. `columns`: of `u`. */

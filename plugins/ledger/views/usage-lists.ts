@@ -1,6 +1,7 @@
 /** Lists of an account's usage in any order, page by page: its calls, and sums of them. */
 import type { Sql } from '../../../engine/plugin.ts'
 import { madeIn, memberOfCall, ofMember } from '../../calls/call-member.ts'
+import { IN_LIST } from '../../calls/number-lists.ts'
 import { tagsInPostgres } from './served-by.ts'
 import { tagsOfAccount } from './tag-days.ts'
 import { CALL, USAGE_SUMS } from './usage.ts'
@@ -120,12 +121,6 @@ const instantsByCost = (order: Order): Sql => ({
 export const INSTANTS_BY_COST = {
   asc: instantsByCost('asc'),
   desc: instantsByCost('desc'),
-} as const
-/** A list as JSON. */
-const IN_LIST = {
-  sqlite: 'IN (SELECT l.value FROM json_each(?) l)',
-  postgres:
-    '= ANY (ARRAY(SELECT CAST(l.value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)) AS l (value)))',
 } as const
 /** The calls of such instants. Parameters: those of `CALLS`, with the instants behind the
  *  period. */
