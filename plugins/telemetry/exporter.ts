@@ -75,6 +75,7 @@ class Queue {
   #next = 0
   readonly #host: Pick<HostBase, 'log' | 'metrics' | 'request'>
   readonly #receiver: Receiver
+  readonly #address: URL
   readonly #encoder: Encoder
   readonly #options: ExporterOptions
   constructor(
@@ -84,6 +85,7 @@ class Queue {
   ) {
     this.#host = host
     this.#receiver = receiver
+    this.#address = new URL(receiver.url)
     this.#encoder = ENCODERS[receiver.encoding]
     this.#options = options
   }
@@ -149,16 +151,10 @@ class Queue {
     return false
   }
   #warn(message: string): void {
-    const receiver = new URL(this.#receiver.url).origin
-    this.#host.log.warn({ receiver }, `the receiver of telemetry ${message}`)
+    this.#host.log.warn({ receiver: this.#address.origin }, `the receiver of telemetry ${message}`)
   }
   #drop(spans: number): void {
     const metrics: Metrics = this.#host.metrics
-    if (spans > 0)
-      metrics.count(
-        'telemetry_dropped_total',
-        { receiver: new URL(this.#receiver.url).host },
-        spans,
-      )
+    if (spans > 0) metrics.count('telemetry_dropped_total', { receiver: this.#address.host }, spans)
   }
 }
