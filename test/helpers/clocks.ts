@@ -69,6 +69,28 @@ export const stillClock = (t: Test): { pass(ms: number): void } => {
   }
 }
 
+/** Until the end of the test `Date.now()` moves only by `pass` and `moveTo`. `start` and `at`: ms
+ *  since 1970. */
+export const stillDate = (
+  t: Test,
+  start = Date.now(),
+): { pass(ms: number): void; moveTo(at: number): void } => {
+  const real = Date.now
+  let now = start
+  Date.now = () => now
+  t.teardown(() => {
+    Date.now = real
+  })
+  return {
+    pass(ms) {
+      now += ms
+    },
+    moveTo(at) {
+      now = at
+    },
+  }
+}
+
 /** Scales all timeouts to a heartbeat of so many ms, on a usual machine. */
 export const timeoutsAt = (heartbeat: number): Timeouts => {
   const entries = Object.entries(TIMEOUTS).map(([name, ms]) => [

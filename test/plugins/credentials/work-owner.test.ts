@@ -16,6 +16,7 @@ import {
 } from '../../../plugins/credentials/statements.ts'
 import { offerOwnerLookup, refusalOfOwner } from '../../../plugins/credentials/work-owner.ts'
 import { ACCOUNT, type Account } from '../../../plugins/slots.ts'
+import { stillDate } from '../../helpers/clocks.ts'
 import { openAccountsIn } from '../../helpers/store/accounts.ts'
 import { ENGINES, type Engine, startAnyStore } from '../../helpers/store/store.ts'
 
@@ -23,20 +24,6 @@ import { ENGINES, type Engine, startAnyStore } from '../../helpers/store/store.t
 const START = Date.UTC(2026, 0, 1)
 const MINUTE = 60_000
 
-/** Until the end of the test `Date.now()` moves only by `pass`. */
-const stillDate = (t: Test) => {
-  const real = Date.now
-  let now = START
-  Date.now = () => now
-  t.teardown(() => {
-    Date.now = real
-  })
-  return {
-    pass(ms: number) {
-      now += ms
-    },
-  }
-}
 /** A team with a member `ben`, and what reads the access of its work. */
 const openTeam = async (t: Test, engine: Engine) => {
   const { database, host, ...accounts } = await openAccountsIn(
@@ -66,7 +53,7 @@ const revokeKey = (database: OpenDatabase, id: number) =>
 
 for (const engine of ENGINES) {
   t.test(`owner on ${engine}: the work of a key ends at the instant of its expiry`, async t => {
-    const clock = stillDate(t)
+    const clock = stillDate(t, START)
     const { database, id, first, ofKey, codeOf } = await openTeam(t, engine)
     const expires = START + MINUTE
     await database.write(changeCredential('key', first.id, id, { expires }))
@@ -87,7 +74,7 @@ for (const engine of ENGINES) {
   })
 
   t.test(`owner on ${engine}: an open session ends with the secret that opened it`, async t => {
-    const clock = stillDate(t)
+    const clock = stillDate(t, START)
     const { database, first, ofKey, codeOf } = await openTeam(t, engine)
     const [second, third] = [makeSecret('key'), makeSecret('key')]
     const rotate = (digest: string, until: number | undefined, secret = second) =>
@@ -107,7 +94,7 @@ for (const engine of ENGINES) {
   })
 
   t.test(`owner on ${engine}: a socket of a console session ends with the session`, async t => {
-    const clock = stillDate(t)
+    const clock = stillDate(t, START)
     const { database, id, codeOf, begin, ...accounts } = await openTeam(t, engine)
     const token = await accounts.token(id)
     const [first, second] = [await begin(token.id), await begin(undefined)]

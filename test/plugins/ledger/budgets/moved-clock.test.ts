@@ -3,20 +3,10 @@
  *  began. */
 import t, { type Test } from 'tap'
 import { assignPlan } from '../../../../plugins/ledger/plans/rows.ts'
+import { stillDate } from '../../../helpers/clocks.ts'
 import { ANSWER, arrangeBudgets, BODY, EVENTS, STREAM } from '../../../helpers/money/budgets.ts'
 import { ENGINES, sql } from '../../../helpers/store/store.ts'
 
-/** Until the end of the test. */
-const moveClock = (t: Test) => {
-  const { now } = Date
-  t.teardown(() => {
-    Date.now = now
-  })
-  return (text: string): void => {
-    const at = Date.parse(text)
-    Date.now = () => at
-  }
-}
 const arrange = async (t: Test, engine: (typeof ENGINES)[number], budgets: object, plans = {}) => {
   const parts = await arrangeBudgets(t, engine, budgets, 1, plans)
   const { urls, database } = parts
@@ -45,7 +35,7 @@ const DAY = { of: 'account', amount: 0.0125, per: 'day', zone: 'Europe/Berlin' }
 for (const engine of ENGINES)
   t.test(`clock of gateways on ${engine}`, async t => {
     await t.test('each day has its own window, of 23, 24 or 25 hours', async t => {
-      const setClock = moveClock(t)
+      const clock = stillDate(t)
       const parts = await arrange(t, engine, { day: DAY })
       const days = [
         // The end of a year.
@@ -69,7 +59,7 @@ for (const engine of ENGINES)
         ['2028-10-30T00:00:00+01:00', 200],
       ] as const
       for (const [at, expected] of days) {
-        setClock(at)
+        clock.moveTo(Date.parse(at))
         t.equal((await parts.call(parts.url)).status, expected, at)
         await parts.books()
       }
@@ -87,7 +77,7 @@ for (const engine of ENGINES)
     })
 
     await t.test('a call over midnight is charged to the day in which it began', async t => {
-      const setClock = moveClock(t)
+      const clock = stillDate(t)
       const tokens = { of: 'account', tokens: 10_000, per: 'day', zone: 'Europe/Berlin' }
       const plan = { amount: 0.01, per: 'day', zone: 'Europe/Berlin' }
       const budgets = { day: DAY, tokens }
@@ -102,10 +92,10 @@ for (const engine of ENGINES)
         await goesOn.promise
         return response.setHeader('content-type', 'text/event-stream').end(EVENTS)
       }
-      setClock('2027-03-27T23:59:59.999+01:00')
+      clock.moveTo(Date.parse('2027-03-27T23:59:59.999+01:00'))
       const before = call(url, STREAM)
       await start.promise
-      setClock('2027-03-28T00:00:00+01:00')
+      clock.moveTo(Date.parse('2027-03-28T00:00:00+01:00'))
       t.equal((await call(url, BODY)).status, 200)
       goesOn.resolve()
       t.match((await before).text, /DONE/)
@@ -126,7 +116,7 @@ for (const engine of ENGINES)
     await t.test(
       'a reload with another zone begins a window; a call before it ends in its own',
       async t => {
-        const setClock = moveClock(t)
+        const clock = stillDate(t)
         const parts = await arrange(t, engine, { day: DAY })
         const { installation, call, url, gateway } = parts
         const [start, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -137,7 +127,7 @@ for (const engine of ENGINES)
           }
           response.setHeader('content-type', 'application/json').end(JSON.stringify(ANSWER))
         }
-        setClock('2027-07-01T03:00:00Z')
+        clock.moveTo(Date.parse('2027-07-01T03:00:00Z'))
         t.equal((await call(url)).status, 200)
         await parts.books()
         const before = call(url)
