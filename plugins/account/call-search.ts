@@ -25,7 +25,8 @@ export interface CallQuery extends Period {
   /** The end of the page before, in the order of the list; undefined for the first one. */
   readonly mark: readonly string[] | undefined
 }
-/** `end`: the mark where the next page continues if this one is not full. */
+/** The calls that a page reads. `end`: where the next page begins if this one is not full, as
+ *  values in the order of the list. */
 export interface Search extends Period {
   readonly end?: readonly string[]
   /** In place of the filter. */
@@ -81,7 +82,7 @@ const byCost = async (database: Reader, query: CallQuery): Promise<Search> => {
   return { from, to, instants: { statement: CALLS_AT[sort.order], value } }
 }
 
-/** The calls of one model: those that a page looks at are in order of time. */
+/** A page by model reads calls of one model, in order of time. */
 const byModel = async (database: Reader, query: CallQuery): Promise<Search> => {
   const { from, to, sort, mark } = query
   const [model, next] = await modelsOf(database, query)

@@ -1,5 +1,5 @@
-/** Reads kept sums of calls: latencies of an account, and the traffic of all accounts. Adds up
- *  hours that have ended. */
+/** Reads the sums that are kept of calls: latencies of an account, and the traffic of all accounts.
+ *  Also adds up the rows of an hour that has ended. */
 import type { Database, Row } from '../../engine/plugin.ts'
 import { latenciesOf } from './histogram.ts'
 import {

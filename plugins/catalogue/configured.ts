@@ -25,7 +25,7 @@ export const catalogueOf = (host: CatalogueHost): Catalogue =>
   host.share('catalogue', host.config.hash, () => readCatalogue(host))
 /** Asks upstreams with `discover` for their models from now on. */
 export const discoverModels = (host: HostBase): void => startDiscovery(host, modelsOf(host))
-/** For `tollgate doctor`: whether they list any. */
+/** Whether upstreams with `discover` list models, for `tollgate doctor`. */
 export const diagnoseModels = (host: HostBase) => diagnoseDiscovery(host, modelsOf(host))
 /** A catalogue that is not shared, for commands. */
 export const readCatalogue = (host: CatalogueHost): Catalogue => new Catalogue(modelsOf(host), host)

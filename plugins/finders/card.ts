@@ -12,6 +12,7 @@ const either = (code: number): boolean => DIGITS(code) || SEPARATORS(code)
 /** First digits of the networks: Mastercard, Visa, American Express and others. */
 const NETWORKS = /^(?:4|5[0-9]|2[2-7]|3[04-9]|6|81)/
 
+/** The code of the digit 0. */
 const ZERO = 48
 
 const isCard = (digits: string): boolean => {

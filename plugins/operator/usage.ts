@@ -67,7 +67,8 @@ export const usageOfAll = async (
   const rows = await topRows(database, query)
   return rows.map(row => rowOf(row, query.by))
 }
-/** The rows of the store: sums with `name`, `account_name`, `key_name` and `key_account`. */
+/** The same as the store has them: each row with `name`, `account_name`, `key_name` and
+ *  `key_account`. */
 export const topRows = (
   database: Pick<Database, 'read'>,
   { by, top, now = Date.now(), ...period }: UsageQuery,

@@ -10,8 +10,8 @@ import { type QueryResult, Session } from './session.ts'
 /** How the connections of a process reach the store. */
 export interface ConnectionOptions {
   readonly url: string
-  /** ms until a server that does not respond counts as unavailable, and a write without a result
-   *  is given up. */
+  /** ms. A server that does not respond for so long counts as unavailable, and a write without a
+   *  result is given up. */
   readonly writeTimeout: number
   readonly newest: NewestTimeline
   readonly dialects: DialectCache

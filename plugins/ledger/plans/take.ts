@@ -28,8 +28,8 @@ interface PlanNeeds {
   /** Called if the plan counts tokens. */
   tokensHeld(): bigint
 }
-/** The payer with a plan. A plan in tokens does not pay a call that holds none of it, such as one
- *  at a price for each call or image. */
+/** Adds a plan to what pays a call. A plan in tokens pays no call whose price counts no token, such
+ *  as a price for each call or image. */
 export const withPlan = (
   payer: Payer,
   window: PlanWindow,

@@ -36,9 +36,9 @@ const KINDS = ['account', 'key'] as const satisfies readonly Kind[]
 const PERIODS = [7, 30] as const
 /** Rows of a list; pages ask for no more. */
 const MOST = 1_000
-/** Rows of `usage_days` in a period with lists; fewer are added up when a page asks. */
+/** A period with fewer rows of `usage_days` has no list: its sums are added up when a page asks. */
 const MANY = 30_000
-/** Accounts whose sums one read adds up. */
+/** The number of accounts that one read of the job adds up. */
 const PART = 500
 /** ms; a list that is older is not shown. */
 const STALE = DURATIONS.h

@@ -86,7 +86,7 @@ for (const engine of ENGINES)
     t.ok(Number(other?.first_content_p50_ms) > 60)
   })
 
-/** A search of a day and an account, as each store says it. */
+/** In the plan of a read that finds rows by day and account. */
 const SEARCH = {
   sqlite: /SEARCH c USING PRIMARY KEY \(day=\? AND account=\?\)/,
   postgres: /Index Cond: \(.*day = ANY.*account = ANY.*\)/,

@@ -52,7 +52,7 @@ const fill = async ({ engine, options }: AnyStore): Promise<void> => {
   await client.end()
 }
 
-/** A search of a day and an account in the sums, as each store says it. */
+/** In the plan of a read that finds sums by day and account. */
 const SEARCH = {
   sqlite: /SEARCH u USING PRIMARY KEY \(day=\? AND account=\?\)/,
   postgres: /Index Cond: \(.*account = .*\)/,

@@ -117,7 +117,7 @@ for (const engine of ENGINES)
     t.match(data, [{ calls: 77, name: /\(a\d+\)$|^no key/ }], 'the endpoint and the command')
   })
 
-/** A search of a day and some accounts in the sums, as each store says it. */
+/** In the plan of a read that finds sums by day and a range of accounts. */
 const PART = {
   sqlite: /SEARCH u USING PRIMARY KEY \(day=\? AND account>\? AND account<\?\)/,
   postgres: /Index Cond: \(.*day = .*account > .*account <= .*\)/,
