@@ -1,8 +1,12 @@
 /** Members of plugins and stages are checked as strictly as YAML. */
 import t from 'tap'
-import { defaultFaults, pluginFault, stageFault } from '../../../engine/config/plugins/members.ts'
-import type { Plugin, Stage } from '../../../engine/plugin.ts'
-import { faultsOf, pluginOf } from '../../helpers/gateway/test-server.ts'
+import {
+  defaultFaults,
+  pluginFault,
+  stageFault,
+} from '../../../../engine/config/plugins/members.ts'
+import type { Plugin, Stage } from '../../../../engine/plugin.ts'
+import { faultsOf, pluginOf } from '../../../helpers/gateway/test-server.ts'
 
 const PLUGIN = { schema: {}, setup: () => ({}) }
 

@@ -2,10 +2,10 @@
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins/bundle.ts'
-import { readCached, writeCached } from '../../../engine/config/plugins/bundle-cache.ts'
-import { entriesIn, indexPaths } from '../../../engine/config/plugins/plugin-files.ts'
-import { PROGRAM, shippedNames } from '../../../engine/config/plugins/program.ts'
+import { type BundledPlugins, bundlePlugins } from '../../../../engine/config/plugins/bundle.ts'
+import { readCached, writeCached } from '../../../../engine/config/plugins/bundle-cache.ts'
+import { entriesIn, indexPaths } from '../../../../engine/config/plugins/plugin-files.ts'
+import { PROGRAM, shippedNames } from '../../../../engine/config/plugins/program.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 /** Bundles `plugins/` of a folder with `files`. */

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { prepare } from '../../../engine/config/load.ts'
-import { type Problem, ProblemsError } from '../../../engine/config/problem.ts'
-import { fileSource, type Source } from '../../../engine/config/read.ts'
+import { prepare } from '../../../../engine/config/load.ts'
+import { type Problem, ProblemsError } from '../../../../engine/config/problem.ts'
+import { fileSource, type Source } from '../../../../engine/config/read.ts'
 
-const ROOT = join(import.meta.dirname, '../../..')
+const ROOT = join(import.meta.dirname, '../../../..')
 const CONFIG = join(ROOT, 'routes.yaml')
 const shippedText = readFileSync(CONFIG, 'utf8')
 const cacheFolder = t.testdir()
