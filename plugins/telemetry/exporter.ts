@@ -37,15 +37,22 @@ export interface ExporterOptions {
 export class Exporter {
   readonly measures: Measures
   readonly #queues: readonly Queue[]
+  /** By encoding, so that a span is encoded once. */
+  readonly #groups: readonly (readonly [Encoder, readonly Queue[]])[]
   readonly #options: ExporterOptions
   #reported = Date.now()
   constructor(host: Pick<HostBase, 'log' | 'metrics' | 'request'>, options: ExporterOptions) {
     this.#options = options
     this.measures = new Measures(METRICS[options.conventions])
     this.#queues = options.receivers.map(receiver => new Queue(host, receiver, options))
+    this.#groups = [...Map.groupBy(this.#queues, ({ encoder }) => encoder)]
   }
   add(span: Span): void {
-    for (const queue of this.#queues) queue.add(span)
+    for (const [encoder, queues] of this.#groups) {
+      // Now, since the objects of a span would outlive many young generations of the heap.
+      const encoded = encoder.span(span)
+      for (const queue of queues) queue.add(encoded)
+    }
   }
   /** Sends what waits, and metrics if their time has come. */
   async flush(): Promise<void> {
@@ -69,14 +76,14 @@ class Queue {
   report: readonly Metric[] | undefined
   /** The last report that was done with. */
   #reported: readonly Metric[] | undefined
-  #spans: Span[] = []
+  readonly encoder: Encoder
+  readonly #spans: Bytes[] = []
   #isSending = false
   #failures = 0
   #next = 0
   readonly #host: Pick<HostBase, 'log' | 'metrics' | 'request'>
   readonly #receiver: Receiver
   readonly #address: URL
-  readonly #encoder: Encoder
   readonly #options: ExporterOptions
   constructor(
     host: Pick<HostBase, 'log' | 'metrics' | 'request'>,
@@ -86,12 +93,14 @@ class Queue {
     this.#host = host
     this.#receiver = receiver
     this.#address = new URL(receiver.url)
-    this.#encoder = ENCODERS[receiver.encoding]
+    this.encoder = ENCODERS[receiver.encoding]
     this.#options = options
   }
-  add(span: Span): void {
-    if (this.#spans.length < this.#options.queue) this.#spans.push(span)
-    else this.#drop(1)
+  /** A full batch is sent at once. */
+  add(span: Bytes): void {
+    if (this.#spans.length >= this.#options.queue) return this.#drop(1)
+    this.#spans.push(span)
+    if (this.#spans.length === BATCH) void this.flush()
   }
   async flush(): Promise<void> {
     if (this.#isSending || Date.now() < this.#next) return
@@ -99,7 +108,7 @@ class Queue {
     try {
       while (this.#spans.length > 0) {
         const batch = this.#spans.slice(0, BATCH)
-        const body = this.#encoder.traces(this.#options.resource, batch)
+        const body = this.encoder.traces(this.#options.resource, batch)
         if (!(await this.#post('/v1/traces', body, batch.length))) return
         this.#spans.splice(0, batch.length)
       }
@@ -115,7 +124,7 @@ class Queue {
     const metrics = isDelta ? deltasOf(report, this.#reported) : report
     // A process without calls, such as a command, has nothing to say.
     if (metrics.some(({ points }) => points.length > 0)) {
-      const body = this.#encoder.metrics(this.#options.resource, metrics)
+      const body = this.encoder.metrics(this.#options.resource, metrics)
       if (!(await this.#post('/v1/metrics', body, 0))) return
     }
     this.#reported = report
@@ -127,14 +136,14 @@ class Queue {
     try {
       const response = await this.#host.request(url + path, {
         method: 'POST',
-        headers: { 'content-type': this.#encoder.contentType, ...headers },
+        headers: { 'content-type': this.encoder.contentType, ...headers },
         body,
         timeout: TIMEOUT,
       })
       if (TRANSIENT.has(response.status))
         return this.#pause(`status ${response.status}`, response.headers)
       this.#failures = 0
-      if (response.status < 300) this.#drop(this.#encoder.rejectedIn(response))
+      if (response.status < 300) this.#drop(this.encoder.rejectedIn(response))
       else {
         this.#drop(spans)
         this.#warn(`refused ${spans} spans with status ${response.status}`)

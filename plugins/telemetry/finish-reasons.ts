@@ -7,6 +7,7 @@ import type { FinishFacts, FinishMark } from '../formats/format.ts'
 
 /** Bytes behind the mark that may hold the value. */
 const WINDOW = 160
+const NO_BYTES = Buffer.alloc(0)
 /** Reasons of one response: it may have several answers. */
 const MOST = 8
 
@@ -15,7 +16,7 @@ export class FinishReasons implements Filter {
   readonly #reasons: string[] = []
   #otherwise: string | undefined
   /** The end of the bytes so far, if a mark may be cut there. */
-  #rest: Buffer = Buffer.alloc(0)
+  #rest: Buffer = NO_BYTES
   #hasEnded = false
   constructor(facts: FinishFacts) {
     this.#facts = facts
@@ -30,20 +31,23 @@ export class FinishReasons implements Filter {
     out.write(chunk)
   }
   end(tail: Bytes | undefined, out: Out): void {
-    this.#search(tail ? asBuffer(tail) : Buffer.alloc(0))
+    const bytes = this.#withRest(tail ? asBuffer(tail) : NO_BYTES)
     this.#hasEnded = true
-    this.#take(this.#rest, this.#rest.length)
+    this.#take(bytes, bytes.length)
     out.end(tail)
   }
   fail(reason: Fault, out: Out): void {
     out.fail(reason)
   }
   #search(chunk: Buffer): void {
-    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
+    const bytes = this.#withRest(chunk)
     const complete = Math.max(0, bytes.length - WINDOW)
     this.#take(bytes, complete)
     // A mark that begins later may have its value in the next bytes.
     this.#rest = Buffer.from(bytes.subarray(complete))
+  }
+  #withRest(chunk: Buffer): Buffer {
+    return this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
   }
   /** Takes the values of marks that begin before `end`. */
   #take(bytes: Buffer, end: number): void {

@@ -1,5 +1,6 @@
 /** The JSON encoding of OTLP 1.x. Ids are hexadecimal digits, times are nanoseconds since 1970 as
  *  texts. */
+import type { Bytes } from '../../engine/plugin.ts'
 import {
   type Attributes,
   type Encoder,
@@ -29,13 +30,14 @@ const otlpValue = (value: Value): string => {
   // Protobuf's JSON has these as texts. A client may send 1e999.
   return `{"doubleValue":${Number.isFinite(value) ? value : `"${value}"`}}`
 }
-const attributesOf = (attributes: Attributes): string => {
+const attributesOf = (...groups: readonly Attributes[]): string => {
   let list = ''
-  for (const key in attributes) {
-    const value = attributes[key]
-    if (value !== undefined)
-      list += `${list === '' ? '' : ','}{"key":"${key}","value":${otlpValue(value)}}`
-  }
+  for (const attributes of groups)
+    for (const key in attributes) {
+      const value = attributes[key]
+      if (value !== undefined)
+        list += `${list === '' ? '' : ','}{"key":"${key}","value":${otlpValue(value)}}`
+    }
   return `[${list}]`
 }
 
@@ -45,13 +47,17 @@ const spanOf = (span: Span): string =>
   (span.state === undefined ? '' : `,"traceState":${quote(span.state)}`) +
   `,"name":${quote(span.name)},"kind":${SPAN_KINDS[span.kind]}` +
   `,"startTimeUnixNano":"${nanosecondsOf(span.start)}","endTimeUnixNano":"${nanosecondsOf(span.end)}"` +
-  `,"attributes":${attributesOf(span.attributes)}` +
+  `,"attributes":${attributesOf(...span.attributes)}` +
   (span.error === undefined
     ? '}'
     : `,"status":{"code":${ERROR_STATUS},"message":${quote(span.error)}}}`)
 
-const tracesOf = (resource: Attributes, spans: readonly Span[]): string =>
-  `{"resourceSpans":[{"resource":{"attributes":${attributesOf(resource)}},"scopeSpans":[{"scope":${SCOPE_JSON},"spans":[${spans.map(spanOf).join()}]}]}]}`
+const tracesOf = (resource: Attributes, spans: readonly Bytes[]): Bytes => {
+  const head = `{"resourceSpans":[{"resource":{"attributes":${attributesOf(resource)}},"scopeSpans":[{"scope":${SCOPE_JSON},"spans":[`
+  const list = spans.flatMap((span, index) => (index === 0 ? [span] : [COMMA, span]))
+  return Buffer.concat([Buffer.from(head), ...list, Buffer.from(']}]}]}')])
+}
+const COMMA = Buffer.from(',')
 
 const metricsOf = (resource: Attributes, metrics: readonly Metric[]): string =>
   `{"resourceMetrics":[{"resource":{"attributes":${attributesOf(resource)}},"scopeMetrics":[{"scope":${SCOPE_JSON},"metrics":[${metrics.map(metricOf).join()}]}]}]}`
@@ -80,6 +86,7 @@ const rejectedIn = ({ text }: { readonly text: string }): number => {
 
 export const json: Encoder = {
   contentType: 'application/json',
+  span: span => Buffer.from(spanOf(span)),
   traces: tracesOf,
   metrics: metricsOf,
   rejectedIn,

@@ -51,7 +51,7 @@ const writeSpan = (writer: ProtobufWriter, span: Span): void => {
   writer.integer(6, SPAN_KINDS[span.kind])
   writer.fixed64(7, nanosecondsOf(span.start))
   writer.fixed64(8, nanosecondsOf(span.end))
-  writeAttributes(writer, 9, span.attributes)
+  for (const attributes of span.attributes) writeAttributes(writer, 9, attributes)
   if (span.error !== undefined) {
     const status = writer.begin(15)
     writer.text(2, span.error)
@@ -59,6 +59,14 @@ const writeSpan = (writer: ProtobufWriter, span: Span): void => {
     writer.finish(status)
   }
   writer.finish(start)
+}
+
+/** Writes all spans, one after another. */
+const spanWriter = new ProtobufWriter()
+const spanOf = (span: Span): Bytes => {
+  spanWriter.clear()
+  writeSpan(spanWriter, span)
+  return Uint8Array.from(spanWriter.bytes)
 }
 
 const writeMetric = (writer: ProtobufWriter, metric: Metric): void => {
@@ -125,7 +133,8 @@ const rejectedIn = ({ bytes }: { readonly bytes: Bytes }): number => {
 
 export const protobuf: Encoder = {
   contentType: 'application/x-protobuf',
-  traces: (resource, spans) => bodyOf(resource, spans, writeSpan),
+  span: spanOf,
+  traces: (resource, spans) => bodyOf(resource, spans, (writer, span) => writer.message(span)),
   metrics: (resource, metrics) => bodyOf(resource, metrics, writeMetric),
   rejectedIn,
 }

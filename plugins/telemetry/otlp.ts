@@ -15,7 +15,7 @@ export interface Span {
   /** ms since 1970, with fractions. */
   readonly start: number
   readonly end: number
-  readonly attributes: Attributes
+  readonly attributes: readonly Attributes[]
   /** The error's description. */
   readonly error: string | undefined
 }
@@ -42,8 +42,10 @@ export type Temporality = 'cumulative' | 'delta'
 /** `resource`: attributes of the service that sends. */
 export interface Encoder {
   readonly contentType: string
+  /** A span of `traces`. */
+  span(span: Span): Bytes
   /** A body of `/v1/traces`. */
-  traces(resource: Attributes, spans: readonly Span[]): string | Bytes
+  traces(resource: Attributes, spans: readonly Bytes[]): Bytes
   /** A body of `/v1/metrics`. */
   metrics(resource: Attributes, metrics: readonly Metric[]): string | Bytes
   /** The number of spans that a receiver rejected, in its response with status 200. */

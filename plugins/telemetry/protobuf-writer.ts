@@ -14,6 +14,15 @@ export class ProtobufWriter {
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#end)
   }
+  clear(): void {
+    this.#end = 0
+  }
+  /** A field that another writer has written. */
+  message(bytes: Uint8Array): void {
+    this.#reserve(bytes.length)
+    this.#bytes.set(bytes, this.#end)
+    this.#end += bytes.length
+  }
   /** A whole number of 64 bits. */
   integer(field: number, value: number): void {
     this.#tag(field, VARINT)

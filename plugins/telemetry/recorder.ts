@@ -12,7 +12,13 @@ import type { Exporter } from './exporter.ts'
 import { FinishReasons } from './finish-reasons.ts'
 import type { Attributes, Span } from './otlp.ts'
 import type { Always, Section } from './section.ts'
-import { attributesOfInference, type Inference, outputOf, promptOf } from './semantics.ts'
+import {
+  type Inference,
+  inferenceAttributes,
+  outputOf,
+  promptOf,
+  requestAttributes,
+} from './semantics.ts'
 
 /** An attempt; times of `performance.now()`. */
 interface Try {
@@ -27,7 +33,24 @@ interface Try {
   status?: number
   error?: string
 }
-const TRIES: Slot<Try[]> = { name: 'telemetry tries' }
+interface RequestFacts {
+  readonly isStream: boolean
+  /** Undefined for a call that is only recorded if it ends with an error. */
+  readonly attributes: readonly Attributes[] | undefined
+}
+interface Call {
+  readonly tries: Try[]
+  /** Read while the attempt runs: the JSON of the request is dropped then, and parsed again for
+   *  whoever reads it later. */
+  request?: RequestFacts
+}
+/** The parts of a recorded call that the spans of its attempts have in common. */
+interface Recorded {
+  readonly server: Span
+  readonly request: readonly Attributes[]
+  readonly outcome: Outcome
+}
+const CALL: Slot<Call> = { name: 'telemetry call' }
 
 /** The members of the client's `traceparent`, if its trace is that of the call. */
 const PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/
@@ -60,13 +83,14 @@ export class Recorder {
   }
   /** Begins the record of a call. */
   begin(exchange: Exchange): void {
-    exchange.slots.set(TRIES, [])
+    exchange.slots.set(CALL, { tries: [] })
     exchange.onEnd(outcome => this.#end(exchange, outcome))
   }
   /** Records an attempt. A call without a record, such as a poll of a task, has none. */
   async attempt(attempt: Attempt, next: () => Promise<void>): Promise<void> {
-    const tries = attempt.exchange.slots.get(TRIES)
-    if (!tries) return next()
+    const call = attempt.exchange.slots.get(CALL)
+    if (!call) return next()
+    const { tries } = call
     const { headers } = attempt.request
     const { upstream, name: model } = attempt.target
     const id = PARENT.exec(String(headers.traceparent))?.[2] ?? attempt.exchange.id.slice(-16)
@@ -82,12 +106,23 @@ export class Recorder {
     try {
       await next()
       each.status = attempt.reply.status
-      this.#watchFinish(each, attempt)
+      if (this.#mayBeRecorded(attempt.exchange)) this.#watchFinish(each, attempt)
     } catch (error) {
       each.end = performance.now()
       each.error = (error as Fault).code ?? 'ERROR'
       throw error
+    } finally {
+      call.request ??= this.#readRequest(attempt.exchange)
     }
+  }
+  #readRequest(exchange: Exchange): RequestFacts {
+    return {
+      isStream: asksForStream(exchange.request),
+      attributes: this.#mayBeRecorded(exchange) ? this.#requestAttributes(exchange) : undefined,
+    }
+  }
+  #requestAttributes({ request: { outlined } }: Exchange): readonly Attributes[] {
+    return requestAttributes(this.#options.section.conventions, isFields(outlined) ? outlined : {})
   }
   #watchFinish(each: Try, { reply }: Attempt): void {
     const { finish } = this.#options
@@ -104,23 +139,34 @@ export class Recorder {
       request.headers.baggage = members.map(([name, value]) => `${name}=${value}`).join(',')
   }
   #end(exchange: Exchange, outcome: Outcome): void {
-    const tries = exchange.slots.get(TRIES) ?? []
-    const last = tries.at(-1)
+    const call = exchange.slots.get(CALL)
+    const last = call?.tries.at(-1)
+    // The client may have left while an attempt runs.
+    if (call && last) call.request ??= this.#readRequest(exchange)
     const inference = last && this.#inference(exchange, last, outcome)
     if (inference) this.#measure(inference, outcome)
     if (!this.#isRecorded(exchange, outcome)) return
     const { exporter, section } = this.#options
     const server = serverSpan(exchange, outcome, section.baggage)
     exporter.add(server)
-    for (const each of tries) {
+    if (!call) return
+    const request = call.request?.attributes ?? this.#requestAttributes(exchange)
+    for (const each of call.tries) {
       const own = each === last && inference ? inference : this.#inference(exchange, each)
-      exporter.add(this.#clientSpan(server, each, own, outcome))
+      exporter.add(this.#clientSpan({ server, request, outcome }, each, own))
     }
   }
   #isRecorded(exchange: Exchange, { ms, end, status, fault }: Outcome): boolean {
     if (ms.whole > this.#slow) return true
     if (this.#errors && (end === 'cut' || status >= 500)) return true
     if (this.#blocked && fault?.code === 'GUARD_BLOCKED') return true
+    return this.#isSampled(exchange)
+  }
+  /** Whether it may be, if it ends well. */
+  #mayBeRecorded(exchange: Exchange): boolean {
+    return this.#slow < Infinity || this.#blocked || this.#isSampled(exchange)
+  }
+  #isSampled(exchange: Exchange): boolean {
     const parent = parentOf(exchange)
     if (parent) return (Number.parseInt(parent.flags, 16) & SAMPLED) === SAMPLED
     // The trace id decides, so that every process and a part of the attempts decide alike.
@@ -128,11 +174,10 @@ export class Recorder {
   }
   /** `outcome`: of the attempt that answered, which has usage and cost. */
   #inference(exchange: Exchange, each: Try, outcome?: Outcome): Inference {
-    const { slots, request, route } = exchange
-    const body = isFields(request.outlined) ? request.outlined : {}
+    const { slots, route } = exchange
     const served = outcome && slots.get(SERVED)
     const charge = outcome && slots.get(CHARGE)
-    const isStream = outcome !== undefined && asksForStream(request)
+    const isStream = outcome !== undefined && slots.get(CALL)?.request?.isStream === true
     const first = outcome?.ms.first
     return {
       operation: isForEmbeddings(route) ? 'embeddings' : 'chat',
@@ -142,7 +187,6 @@ export class Recorder {
       responseId: served?.id,
       finishReasons: outcome?.end === 'complete' ? each.finish?.reasons : undefined,
       isStream,
-      body,
       meters: outcome && each.error === undefined ? slots.get(USAGE)?.meters : undefined,
       firstChunk:
         isStream && first !== undefined
@@ -167,7 +211,7 @@ export class Recorder {
       charged: inference.cost?.amount ?? 0,
     })
   }
-  #clientSpan(server: Span, each: Try, inference: Inference, outcome: Outcome): Span {
+  #clientSpan({ server, request, outcome }: Recorded, each: Try, inference: Inference): Span {
     const isLast = each.end === undefined
     const error = each.error ?? (isLast ? errorOf(outcome) : undefined)
     return {
@@ -179,12 +223,15 @@ export class Recorder {
       name: `${inference.operation} ${inference.requestModel ?? ''}`.trim(),
       start: performance.timeOrigin + each.start,
       end: each.end === undefined ? server.end : performance.timeOrigin + each.end,
-      attributes: {
-        ...attributesOfInference(this.#options.section.conventions, inference),
-        'http.response.status_code': each.status,
-        'tollgate.upstream': each.upstream,
-        'error.type': error,
-      },
+      attributes: [
+        ...request,
+        ...inferenceAttributes(this.#options.section.conventions, inference),
+        {
+          'http.response.status_code': each.status,
+          'tollgate.upstream': each.upstream,
+          'error.type': error,
+        },
+      ],
       error,
     }
   }
@@ -221,12 +268,8 @@ const serverSpan = (exchange: Exchange, outcome: Outcome, listed: readonly strin
   const account = slots.get(ACCOUNT)
   const state = parent && request.headers.tracestate?.slice(0, LONGEST_STATE)
   const error = errorOf(outcome)
-  const baggage: Attributes = Object.fromEntries(
-    listedBaggage(request.headers.baggage, listed).map(([name, value]) => [
-      `baggage.${name}`,
-      value,
-    ]),
-  )
+  const members = listedBaggage(request.headers.baggage, listed)
+  const baggage = members.map(([name, value]) => ({ [`baggage.${name}`]: value }))
   return {
     trace,
     id: id.slice(-16),
@@ -236,21 +279,23 @@ const serverSpan = (exchange: Exchange, outcome: Outcome, listed: readonly strin
     name: `${request.method} ${route.pattern}`,
     start,
     end: start + outcome.ms.whole,
-    attributes: {
-      'http.request.method': request.method,
-      'http.route': route.pattern,
-      'url.path': hideSecrets(request.path),
-      'http.response.status_code': outcome.status,
-      'error.type': error,
-      'tollgate.request': id,
-      'tollgate.account': account?.name,
-      'tollgate.key': account?.key?.id,
-      'tollgate.model': slots.get(MODEL)?.entry,
-      'tollgate.attempts': outcome.attempts,
-      'tollgate.rule': slots.get(RULE),
-      'tollgate.guard': slots.get(GUARD_VERDICT),
+    attributes: [
+      {
+        'http.request.method': request.method,
+        'http.route': route.pattern,
+        'url.path': hideSecrets(request.path),
+        'http.response.status_code': outcome.status,
+        'error.type': error,
+        'tollgate.request': id,
+        'tollgate.account': account?.name,
+        'tollgate.key': account?.key?.id,
+        'tollgate.model': slots.get(MODEL)?.entry,
+        'tollgate.attempts': outcome.attempts,
+        'tollgate.rule': slots.get(RULE),
+        'tollgate.guard': slots.get(GUARD_VERDICT),
+      },
       ...baggage,
-    },
+    ],
     // A refusal of the client's request is not a fault of the server.
     error: outcome.status >= 500 || outcome.end === 'cut' ? error : undefined,
   }

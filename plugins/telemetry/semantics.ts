@@ -17,7 +17,6 @@ export interface Inference {
   /** In the words of the client's format. */
   readonly finishReasons: readonly string[] | undefined
   readonly isStream: boolean
-  readonly body: { readonly [name: string]: unknown }
   readonly meters: Meters | undefined
   /** s, of a stream. */
   readonly firstChunk: number | undefined
@@ -33,7 +32,8 @@ export const promptOf = ({
 }: Meters): number => input + cached + cache_write + cache_write_1h
 export const outputOf = ({ output = 0, thinking = 0 }: Meters): number => output + thinking
 
-type Body = Inference['body']
+/** JSON of a request. */
+export type Body = { readonly [name: string]: unknown }
 /** The member of the request or, in Gemini's, of its settings. */
 const memberIn = (body: Body, names: readonly string[]): unknown => {
   const settings = isFields(body.generationConfig) ? body.generationConfig : {}
@@ -65,9 +65,7 @@ const countOf = (body: Body): number | undefined => {
   const count = numberIn(body, 'n', 'candidateCount')
   return count === 1 ? undefined : count
 }
-const requestOf = ({ operation, requestModel, body }: Inference): Attributes => ({
-  'gen_ai.operation.name': operation,
-  'gen_ai.request.model': requestModel,
+const settingsOf = (body: Body): Attributes => ({
   'gen_ai.request.max_tokens': numberIn(
     body,
     'max_completion_tokens',
@@ -83,43 +81,51 @@ const requestOf = ({ operation, requestModel, body }: Inference): Attributes => 
   'gen_ai.request.frequency_penalty': numberIn(body, 'frequency_penalty', 'frequencyPenalty'),
   'gen_ai.request.presence_penalty': numberIn(body, 'presence_penalty', 'presencePenalty'),
 })
-const responseOf = ({
-  responseModel,
-  responseId,
-  finishReasons,
-  meters,
-}: Inference): Attributes => ({
-  'gen_ai.response.id': responseId,
-  'gen_ai.response.model': responseModel,
-  'gen_ai.response.finish_reasons': finishReasons,
-  ...(meters && {
-    'gen_ai.usage.input_tokens': promptOf(meters),
-    'gen_ai.usage.output_tokens': outputOf(meters),
-  }),
+const factsOf = (inference: Inference): Attributes => ({
+  'gen_ai.operation.name': inference.operation,
+  'gen_ai.request.model': inference.requestModel,
+  'gen_ai.response.id': inference.responseId,
+  'gen_ai.response.model': inference.responseModel,
+  'gen_ai.response.finish_reasons': inference.finishReasons,
+  'gen_ai.usage.input_tokens': inference.meters && promptOf(inference.meters),
+  'gen_ai.usage.output_tokens': inference.meters && outputOf(inference.meters),
 })
 
-const ATTRIBUTES: Readonly<Record<Conventions, (inference: Inference) => Attributes>> = {
-  'gen_ai/0.1.0': inference => ({
-    ...requestOf(inference),
-    ...responseOf(inference),
-    'gen_ai.provider.name': inference.provider,
-    'gen_ai.request.stream': inference.isStream || undefined,
-    'gen_ai.request.reasoning.level': reasoningOf(inference.body),
-    'gen_ai.request.previous_response.id': textIn(inference.body, 'previous_response_id'),
-    'gen_ai.conversation.id': conversationOf(inference.body),
-    'gen_ai.response.time_to_first_chunk': inference.firstChunk,
-    'gen_ai.usage.cache_read.input_tokens': inference.meters?.cached,
-    'gen_ai.usage.cache_write.input_tokens': writtenOf(inference.meters),
-    'gen_ai.usage.reasoning.output_tokens': inference.meters?.thinking,
-    'gen_ai.usage.cost.amount': inference.cost?.amount,
-    'gen_ai.usage.cost.currency': inference.cost?.currency,
-    'gen_ai.usage.cost.source': inference.cost && 'local',
-  }),
-  'gen_ai/1.36.0': inference => ({
-    ...requestOf(inference),
-    ...responseOf(inference),
-    'gen_ai.system': inference.provider,
-  }),
+interface Names {
+  /** The settings of a request. */
+  request(body: Body): readonly Attributes[]
+  /** All others. In groups: to join so many members takes longer than to encode them. */
+  inference(inference: Inference): readonly Attributes[]
+}
+const NAMES: Readonly<Record<Conventions, Names>> = {
+  'gen_ai/0.1.0': {
+    request: body => [
+      settingsOf(body),
+      {
+        'gen_ai.request.reasoning.level': reasoningOf(body),
+        'gen_ai.request.previous_response.id': textIn(body, 'previous_response_id'),
+        'gen_ai.conversation.id': conversationOf(body),
+      },
+    ],
+    inference: inference => [
+      factsOf(inference),
+      {
+        'gen_ai.provider.name': inference.provider,
+        'gen_ai.request.stream': inference.isStream || undefined,
+        'gen_ai.response.time_to_first_chunk': inference.firstChunk,
+        'gen_ai.usage.cache_read.input_tokens': inference.meters?.cached,
+        'gen_ai.usage.cache_write.input_tokens': writtenOf(inference.meters),
+        'gen_ai.usage.reasoning.output_tokens': inference.meters?.thinking,
+        'gen_ai.usage.cost.amount': inference.cost?.amount,
+        'gen_ai.usage.cost.currency': inference.cost?.currency,
+        'gen_ai.usage.cost.source': inference.cost && 'local',
+      },
+    ],
+  },
+  'gen_ai/1.36.0': {
+    request: body => [settingsOf(body)],
+    inference: inference => [factsOf(inference), { 'gen_ai.system': inference.provider }],
+  },
 }
 /** Of a conversation that the provider keeps. */
 const conversationOf = ({ conversation }: Body): string | undefined => {
@@ -129,8 +135,12 @@ const conversationOf = ({ conversation }: Body): string | undefined => {
 const writtenOf = (meters: Meters = {}): number | undefined =>
   (meters.cache_write ?? 0) + (meters.cache_write_1h ?? 0) || undefined
 
-export const attributesOfInference = (conventions: Conventions, inference: Inference): Attributes =>
-  ATTRIBUTES[conventions](inference)
+export const requestAttributes = (conventions: Conventions, body: Body): readonly Attributes[] =>
+  NAMES[conventions].request(body)
+export const inferenceAttributes = (
+  conventions: Conventions,
+  inference: Inference,
+): readonly Attributes[] => NAMES[conventions].inference(inference)
 
 export interface MetricNames {
   readonly duration: string

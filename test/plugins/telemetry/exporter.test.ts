@@ -1,7 +1,9 @@
-/** Metrics of a process at receivers that take cumulative ones, or those since the last report. */
+/** Metrics of a process at receivers that take cumulative ones, or those since the last report; and
+ *  batches of spans. */
 import t from 'tap'
 import type { HostBase, OperatorRequest } from '../../../engine/plugin.ts'
 import { Exporter } from '../../../plugins/telemetry/exporter.ts'
+import type { Span } from '../../../plugins/telemetry/otlp.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
 
 const CALL = {
@@ -125,6 +127,54 @@ t.test('exporter: a receiver of deltas gets what came since it last accepted', a
 
   const { length } = deltas
   await exporter.flush()
-  t.equal(valuesOf('new', INPUT).length, length + 1, 'without a change nothing is sent')
+  t.equal(valuesOf('new', INPUT).length, length + 1, 'without a change nothing is sizes')
   t.equal(valuesOf('all', INPUT).length, length + 2)
+})
+
+const SPAN: Span = {
+  trace: '0'.repeat(32),
+  id: '0'.repeat(16),
+  parent: undefined,
+  state: undefined,
+  name: 'chat',
+  kind: 'client',
+  start: 0,
+  end: 1,
+  attributes: [],
+  error: undefined,
+}
+
+t.test('exporter: a full batch is sizes at once, more than the queue takes is dropped', async t => {
+  const sizes: number[] = []
+  const dropped: number[] = []
+  const accept: (() => void)[] = []
+  const host = {
+    log: SILENT_LOG,
+    metrics: { count: (_name: string, _labels: object, by = 1) => void dropped.push(by) },
+    async request(_url: string, { body }: OperatorRequest) {
+      sizes.push(JSON.parse(String(body)).resourceSpans[0].scopeSpans[0].spans.length)
+      await new Promise<void>(resolve => accept.push(resolve))
+      return { status: 200, headers: {}, bytes: Buffer.from('{}'), text: '{}' }
+    },
+  } as unknown as HostBase
+  const exporter = new Exporter(host, {
+    receivers: [{ url: 'http://a', headers: {}, encoding: 'json', temporality: 'cumulative' }],
+    resource: {},
+    conventions: 'gen_ai/0.1.0',
+    currency: 'USD',
+    queue: 600,
+    interval: 60_000,
+  })
+  const add = (count: number) => {
+    for (let span = 0; span < count; span++) exporter.add(SPAN)
+  }
+  add(511)
+  t.same(sizes, [])
+  add(1)
+  t.same(sizes, [512])
+  add(90)
+  t.same(dropped, [1, 1], 'spans that are being sent have their place until they are accepted')
+  accept[0]?.()
+  while (sizes.length < 2) await new Promise(setImmediate)
+  t.same(sizes, [512, 88])
 })

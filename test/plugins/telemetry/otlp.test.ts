@@ -21,7 +21,7 @@ const SPAN: Span = {
   kind: 'client',
   start: 1_764_547_200_000.125,
   end: 1_764_547_200_001,
-  attributes: {},
+  attributes: [],
   error: undefined,
 }
 const NANOSECONDS = 1_764_547_200_000_125_000n
@@ -35,9 +35,36 @@ const METRIC: Metric = {
   points: [{ attributes: { model: 'm' }, sum: 1.75, count: 300, buckets: [298, 2, 0] }],
 }
 
+const spansOf = (spans: readonly Span[]) =>
+  JSON.parse(String(json.traces({ 'service.name': 's' }, spans.map(json.span)))).resourceSpans[0]
+    .scopeSpans[0].spans
+
+t.test('OTLP in JSON: spans, each with all groups of its attributes', t => {
+  const attributes = [{ a: 1, none: undefined }, {}, { b: 'é"' }]
+  const own = { ...SPAN, attributes, parent: '00f067aa0ba902b7', state: 'v=1', error: 'HTTP 500' }
+  const [span, plain, ...others] = spansOf([own, { ...SPAN, kind: 'server' }])
+  t.same(span, {
+    traceId: SPAN.trace,
+    spanId: SPAN.id,
+    parentSpanId: own.parent,
+    traceState: 'v=1',
+    name: 'chat',
+    kind: 3,
+    startTimeUnixNano: '1764547200000125000',
+    endTimeUnixNano: '1764547200001000000',
+    attributes: [
+      { key: 'a', value: { intValue: '1' } },
+      { key: 'b', value: { stringValue: 'é"' } },
+    ],
+    status: { code: 2, message: 'HTTP 500' },
+  })
+  t.match(plain, { kind: 2, attributes: [] })
+  t.same(others, [])
+  t.end()
+})
+
 const read = (attributes: Attributes) =>
-  JSON.parse(json.traces({}, [{ ...SPAN, attributes }]) as string).resourceSpans[0].scopeSpans[0]
-    .spans[0].attributes
+  spansOf([{ ...SPAN, attributes: [attributes] }])[0].attributes
 
 t.test('OTLP: a number that JSON cannot write is a text, as Protobuf has it', t => {
   const { temperature } = JSON.parse('{"temperature":1e999}')
@@ -58,7 +85,10 @@ t.test('OTLP: long texts are cut, so that receivers accept the message', t => {
 })
 
 const spansIn = (spans: readonly Span[]) => {
-  const all = messageIn(readMessage(protobuf.traces({ 'service.name': 's' }, spans) as Buffer), 1)
+  const all = messageIn(
+    readMessage(protobuf.traces({ 'service.name': 's' }, spans.map(protobuf.span)) as Buffer),
+    1,
+  )
   t.same(attributesIn(messageIn(all, 1), 1), { 'service.name': 's' })
   t.equal(textIn(messageIn(all, 2, 1), 1), 'tollgate')
   return messagesIn(messageIn(all, 2), 2)
@@ -80,9 +110,11 @@ t.test('OTLP in Protobuf: spans with every kind of value, of any length', t => {
     none: undefined,
   }
   const { none: _, long, ...rest } = attributes
-  const own = { ...SPAN, attributes, parent: '00f067aa0ba902b7', state: 'v=1', error: 'HTTP 500' }
+  const groups = [attributes, { last: 'x' }]
+  const link = { parent: '00f067aa0ba902b7', state: 'v=1' }
+  const own = { ...SPAN, ...link, attributes: groups, error: 'HTTP 500' }
   const [span = {}, plain = {}] = spansIn([own, { ...SPAN, kind: 'server' }])
-  t.same(attributesIn(span, 9), { ...rest, long: long.slice(0, 1_024) })
+  t.same(attributesIn(span, 9), { ...rest, long: long.slice(0, 1_024), last: 'x' })
   for (const [field, digits] of [
     [1, SPAN.trace],
     [2, SPAN.id],
