@@ -20,10 +20,13 @@ export interface Finder {
 export type Characters = (code: number) => boolean
 /** `pattern`: of one character. Characters beyond ASCII are not part of it. */
 export const characters = (pattern: RegExp): Characters => {
-  const table = Array.from({ length: 128 }, (_, code) => pattern.test(String.fromCharCode(code)))
-  return code => table[code] === true
+  const table = Uint8Array.from({ length: 128 }, (_, code) =>
+    pattern.test(String.fromCharCode(code)) ? 1 : 0,
+  )
+  return code => code < 128 && table[code] === 1
 }
 export const DIGITS = characters(/[0-9]/)
+export const LETTERS = characters(/[A-Za-z]/)
 export const ALPHANUMERICS = characters(/[0-9A-Za-z]/)
 
 /** The start of the run of these characters that ends at `end`, at most `longest` of them. */
@@ -37,6 +40,21 @@ export const runAfter = (text: string, start: number, are: Characters, longest: 
   let end = start
   while (end < text.length && end - start < longest && are(text.charCodeAt(end))) end++
   return end
+}
+
+/** Adds a match that begins after the last one does. If both overlap they become one, with what
+ *  else the earlier has. */
+export const addMatch = <M extends Match>(matches: M[], match: M): void => {
+  const last = matches.at(-1)
+  if (!last || match.start >= last.end) matches.push(match)
+  else if (match.end > last.end) matches[matches.length - 1] = { ...last, end: match.end }
+}
+/** In order, those that overlap as one. */
+export const withoutOverlaps = <M extends Match>(matches: readonly M[]): M[] => {
+  const result: M[] = []
+  for (const match of matches.toSorted((a, b) => a.start - b.start || b.end - a.end))
+    addMatch(result, match)
+  return result
 }
 
 /** A finder whose matches have these characters only, at most `longest` of them. */

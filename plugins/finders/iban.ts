@@ -1,8 +1,14 @@
 /** International bank account numbers (ISO 13616), by their length and check digits. */
-import { ALPHANUMERICS, characters, finderOfRuns, type Match } from './finder.ts'
+import { ALPHANUMERICS, characters, DIGITS, finderOfRuns, type Match } from './finder.ts'
+
+const UPPER = characters(/[A-Z]/)
+/** The codes of characters. */
+const [SPACE, ZERO, A] = [32, 48, 65]
+/** A number for two capital letters. */
+const country = (first: number, second: number): number => (first - A) * 26 + second - A
 
 /** Characters by country, from the registry of SWIFT. */
-const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
+const LENGTHS = new Map(
   (
     'NO15 BE16 DK18 FI18 FO18 GL18 NL18 MK19 SI19 AT20 BA20 EE20 KZ20 LT20 LU20 XK20 ' +
     'CH21 HR21 LI21 LV21 BG22 BH22 CR22 DE22 GB22 GE22 IE22 ME22 RS22 VA22 ' +
@@ -12,43 +18,58 @@ const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
     'JO30 KW30 MU30 YE30 MT31 SC31 LC32 MN20 FK18 RU33 SD18'
   )
     .split(' ')
-    .map(each => [each.slice(0, 2), Number(each.slice(2))]),
+    .map(each => [country(each.charCodeAt(0), each.charCodeAt(1)), Number(each.slice(2))]),
 )
 const LONGEST = 34 + 8
 const IBAN = characters(/[A-Za-z0-9 ]/)
-const START = /[A-Z]{2}[0-9]{2}/g
+/** Every number has one. */
+const START = /[A-Z]{2}[0-9]{2}/
+/** Country and check digits; they count last. */
+const PREFIX = 4
+/** Below it a number can grow by two digits, and stays a small integer. */
+const LARGE = 10_000_000
 
-/** The number without spaces modulo 97, letters being 10 to 35. */
-const isValid = (compact: string): boolean => {
-  let rest = 0
-  for (const each of compact.slice(4) + compact.slice(0, 4)) {
-    const value = Number.parseInt(each, 36)
-    rest = (rest * (value > 9 ? 100 : 10) + value) % 97
+/** The number with these further characters, letters being 10 to 35, modulo 97 if it is large. */
+const withCharacters = (value: number, text: string, start: number, end: number): number => {
+  let rest = value
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at)
+    if (code === SPACE) continue
+    rest = code >= A ? rest * 100 + code - A + 10 : rest * 10 + code - ZERO
+    if (rest >= LARGE) rest %= 97
   }
-  return rest === 1
+  return rest
 }
-const ibanAt = (text: string, start: number): Match | undefined => {
-  const length = LENGTHS[text.slice(start, start + 2)]
-  if (length === undefined) return undefined
-  let compact = ''
-  let end = start
-  while (end < text.length && compact.length < length) {
-    const each = text.charAt(end)
-    if (/[0-9A-Z]/.test(each)) compact += each
-    else if (each !== ' ' || text.charAt(end - 1) === ' ') return undefined
-    end++
+/** The end of so many capital letters and digits with at most one space between two of them; 0 if
+ *  another character or the end of the text comes first. */
+const endOf = (text: string, start: number, length: number): number => {
+  let count = PREFIX
+  let at = start + PREFIX
+  for (; count < length; at++) {
+    const code = text.charCodeAt(at)
+    if (UPPER(code) || DIGITS(code)) count++
+    else if (code !== SPACE || text.charCodeAt(at - 1) === SPACE) return 0
   }
-  const isWhole = compact.length === length && !ALPHANUMERICS(text.charCodeAt(end))
-  return isWhole && isValid(compact) ? { start, end } : undefined
+  return at
+}
+const ibanAt = (text: string, start: number): number => {
+  const length = LENGTHS.get(country(text.charCodeAt(start), text.charCodeAt(start + 1)))
+  const end = length === undefined ? 0 : endOf(text, start, length)
+  if (end === 0 || ALPHANUMERICS(text.charCodeAt(end))) return 0
+  const behind = withCharacters(0, text, start + PREFIX, end)
+  return withCharacters(behind, text, start, start + PREFIX) % 97 === 1 ? end : 0
 }
 
 const findIbans = (text: string): Match[] => {
   const matches: Match[] = []
-  for (const { index } of text.matchAll(START)) {
-    if (index > 0 && ALPHANUMERICS(text.charCodeAt(index - 1))) continue
-    if (index < (matches.at(-1)?.end ?? 0)) continue
-    const match = ibanAt(text, index)
-    if (match) matches.push(match)
+  const first = text.search(START)
+  if (first < 0) return matches
+  for (let at = first; at + PREFIX < text.length; at++) {
+    if (!UPPER(text.charCodeAt(at)) || !UPPER(text.charCodeAt(at + 1))) continue
+    if (!DIGITS(text.charCodeAt(at + 2)) || !DIGITS(text.charCodeAt(at + 3))) continue
+    const end = at > 0 && ALPHANUMERICS(text.charCodeAt(at - 1)) ? 0 : ibanAt(text, at)
+    if (end > 0) matches.push({ start: at, end })
+    at = Math.max(end, at + PREFIX) - 1
   }
   return matches
 }

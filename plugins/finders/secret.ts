@@ -6,10 +6,13 @@ import {
   type Match,
   runAfter,
   runBefore,
+  withoutOverlaps,
 } from './finder.ts'
 
 const TOKEN = characters(/[A-Za-z0-9_.-]/)
 const LONGEST = 4096
+/** The code of the dot. */
+const DOT = 46
 /** Prefix, and the least characters that follow it. */
 const PREFIXES: Readonly<Record<string, number>> = {
   'sk-': 20,
@@ -50,24 +53,48 @@ const PREFIXES: Readonly<Record<string, number>> = {
   'nvapi-': 40,
   eyJ: 40,
 }
-const START = new RegExp(Object.keys(PREFIXES).map(RegExp.escape).join('|'), 'g')
+const START = new RegExp(Object.keys(PREFIXES).map(RegExp.escape).join('|'))
+/** A number for the first two characters of a prefix. */
+const pair = (first: number, second: number): number => first * 128 + second
+/** Prefixes by the first two characters. */
+const BY_PAIR: readonly (readonly string[] | undefined)[] = (() => {
+  const table = Array.from<string[] | undefined>({ length: 128 * 128 })
+  for (const prefix of Object.keys(PREFIXES)) {
+    const index = pair(prefix.charCodeAt(0), prefix.charCodeAt(1))
+    table[index] = [...(table[index] ?? []), prefix]
+  }
+  return table
+})()
+/** The prefix that begins with this letter or digit. */
+const prefixAt = (text: string, at: number): string | undefined => {
+  const second = text.charCodeAt(at + 1)
+  const prefixes = second < 128 ? BY_PAIR[pair(text.charCodeAt(at), second)] : undefined
+  return prefixes?.find(prefix => text.startsWith(prefix, at))
+}
 const KEY_BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----/g
 const KEY_END = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----/g
 
 const tokens = (text: string): Match[] => {
   const matches: Match[] = []
+  const first = text.search(START)
+  if (first < 0) return matches
   let runEnd = 0
-  let next = 0
-  for (const { 0: prefix, index } of text.matchAll(START)) {
-    if (index < next || (index > 0 && ALPHANUMERICS(text.charCodeAt(index - 1)))) continue
-    if (index >= runEnd) runEnd = runAfter(text, index, TOKEN, Number.POSITIVE_INFINITY)
-    let end = Math.min(runEnd, index + LONGEST)
-    while (text.charAt(end - 1) === '.') end--
-    if (end - index < prefix.length + (PREFIXES[prefix] ?? 0)) continue
+  let isInside = first > 0 && ALPHANUMERICS(text.charCodeAt(first - 1))
+  for (let at = first; at < text.length; at++) {
+    // A token begins where a word begins.
+    const isWord = ALPHANUMERICS(text.charCodeAt(at))
+    const prefix = isWord && !isInside ? prefixAt(text, at) : undefined
+    isInside = isWord
+    if (prefix === undefined) continue
+    if (at >= runEnd) runEnd = runAfter(text, at, TOKEN, Number.POSITIVE_INFINITY)
+    let end = Math.min(runEnd, at + LONGEST)
+    while (text.charCodeAt(end - 1) === DOT) end--
+    if (end - at < prefix.length + (PREFIXES[prefix] ?? 0)) continue
     // Without a digit it is a name, and so is the rest of it: sk-learn-something-long.
-    const isSecret = /[0-9]/.test(text.slice(index + prefix.length, end))
-    if (isSecret) matches.push({ start: index, end })
-    next = end
+    const isSecret = /[0-9]/.test(text.slice(at + prefix.length, end))
+    if (isSecret) matches.push({ start: at, end })
+    isInside = ALPHANUMERICS(text.charCodeAt(end - 1))
+    at = end - 1
   }
   return matches
 }
@@ -89,11 +116,8 @@ export const secret: Finder = {
   label: 'SECRET',
   find(text) {
     const privateKeys = keys(text)
-    const isInside = ({ start }: Match): boolean =>
-      privateKeys.some(each => start >= each.start && start < each.end)
-    return [...privateKeys, ...tokens(text).filter(each => !isInside(each))].toSorted(
-      (a, b) => a.start - b.start,
-    )
+    const others = tokens(text)
+    return privateKeys.length > 0 ? withoutOverlaps([...privateKeys, ...others]) : others
   },
   openFrom(text) {
     const key = text.lastIndexOf('-----BEGIN')

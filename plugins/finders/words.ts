@@ -1,6 +1,6 @@
 /** Words and phrases of an operator, whatever their case. Words of letters match as whole words;
  *  scripts without spaces have no such boundary. */
-import type { Finder, Match } from './finder.ts'
+import { characters, type Finder, type Match } from './finder.ts'
 
 interface Node {
   readonly next: Map<number, Node>
@@ -9,19 +9,12 @@ interface Node {
 const newNode = (): Node => ({ next: new Map(), isEnd: false })
 const LETTER = /[\p{L}\p{N}_]/u
 const NO_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u
+const ASCII_WORD = characters(/[0-9A-Za-z_]/)
 /** Characters of the longest word that a list may have. */
 export const LONGEST_WORD = 100
 
-/** In lower case, with the same length: the few characters that become two stay unchanged. */
-const lower = (text: string): string => {
-  const result = text.toLowerCase()
-  return result.length === text.length
-    ? result
-    : Array.from({ length: text.length }, (_, index) => {
-        const each = text.charAt(index).toLowerCase()
-        return each.length === 1 ? each : text.charAt(index)
-      }).join('')
-}
+/** In lower case, with the same length: this letter alone would become two. */
+const lower = (text: string): string => text.replaceAll('İ', 'i').toLowerCase()
 const isPartOfWord = (character: string): boolean =>
   LETTER.test(character) && !NO_SPACES.test(character)
 /** Whether the match begins or ends within a longer word of letters. */
@@ -64,7 +57,10 @@ export const wordsFinder = (words: readonly string[]): Finder => {
       const text = lower(original)
       const matches: Match[] = []
       for (let at = 0; at < text.length; at++) {
-        if (firsts[text.charCodeAt(at)] !== 1) continue
+        const code = text.charCodeAt(at)
+        if (firsts[code] !== 1) continue
+        // No word begins within a run of letters: such text is read once.
+        if (at > 0 && ASCII_WORD(code) && ASCII_WORD(text.charCodeAt(at - 1))) continue
         const { end } = longestAt(text, at)
         if (end === 0) continue
         matches.push({ start: at, end })

@@ -159,6 +159,37 @@ t.test('finders: patterns of an operator take linear time', t => {
   t.end()
 })
 
+t.test('finders: matches of one finder never overlap', t => {
+  const key = '-----BEGIN PRIVATE KEY-----x-----END PRIVATE KEY-----'
+  const token = `ghp_${'a1'.repeat(18)}`
+  for (const [name, text] of [
+    ['email', 'ann@example.org@example.com'],
+    ['secret', `${token}${key}`],
+    ['secret', `${key.replace('x', token)}`],
+  ] as const)
+    t.same(FINDERS[name].find(`see ${text} now`), [{ start: 4, end: 4 + text.length }], text)
+  t.end()
+})
+
+t.test('finders: cards and phone numbers among other digits', t => {
+  const find = (name: 'card' | 'phone', text: string) =>
+    FINDERS[name].find(text).map(({ start, end }) => text.slice(start, end))
+  const spaced = [...'4111111111111111'].join(' ')
+  t.same(find('card', `12 ${spaced} 12`), [spaced])
+  t.same(find('card', `${'1 '.repeat(40)}${spaced}`), [spaced])
+  t.same(find('card', '4111-1111-1111-1111 378282246310005'), [
+    '4111-1111-1111-1111',
+    '378282246310005',
+  ])
+  t.same(find('card', `4111111111111111 ${'1'.repeat(20)}`), ['4111111111111111'])
+  t.same(find('card', `${'1'.repeat(20)} 4111111111111111`), ['4111111111111111'])
+  for (const text of [`4111111111111111${'1'.repeat(4)}`, 'a4111111111111111', '4111111111111111a'])
+    t.same(find('card', text), [], text)
+  t.same(find('phone', '12 415-555-1234 13812345678'), ['415-555-1234', '13812345678'])
+  t.same(find('phone', `${'1 '.repeat(40)}+49 30 1234 5678`).at(-1), '+49 30 1234 5678')
+  t.end()
+})
+
 t.test('finders: overlapping matches are one', t => {
   const finders = [FINDERS.email, FINDERS.secret]
   const text = `mail sk-proj-${'a1'.repeat(20)}@example.com now`
