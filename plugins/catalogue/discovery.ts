@@ -110,7 +110,9 @@ const modelsOf = (body: Json | undefined): readonly DiscoveredModel[] | undefine
     const { id, name, max_model_len: length, meta } = isFields(each) ? each : {}
     const model = id ?? name
     if (typeof model !== 'string' || !/^\S{1,256}$/.test(model)) return []
-    const context = length ?? (isFields(meta) ? meta.n_ctx_train : undefined)
+    // `n_ctx`: what llama.cpp gives one request, which may be less than the model was made for.
+    const { n_ctx: served, n_ctx_train: trained } = isFields(meta) ? meta : {}
+    const context = length ?? served ?? trained
     return [{ name: model, context: isTokens(context) ? context : undefined }]
   })
 }

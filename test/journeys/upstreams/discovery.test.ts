@@ -20,7 +20,8 @@ const LISTS = {
   ollama: { path: '/api/tags', list: () => ({
     models: models.map(name => ({ name, model: name, details: { family: 'llama' } })) }) },
   llama: { path: '/v1/models', list: () => ({ models: models.map(name => ({ name })), object: 'list',
-    data: models.map(id => ({ id, object: 'model', meta: { n_ctx_train: 131072, n_vocab: 1 } })) }) },
+    data: models.map(id => ({ id, object: 'model', meta: { n_ctx_train: 131072, n_vocab: 1,
+      ...(id.startsWith('served') && { n_ctx: 8192 }) } })) }) },
 }
 createServer(async (request, response) => {
   let text = ''
@@ -97,12 +98,16 @@ routes:
 
   // The third engine was away at the start, and is asked until it answers.
   t.match(await ask('l-any'), /^502 /, 'an engine that is not known yet decides itself')
-  await startEngine('llama', port, 'gemma.gguf')
+  await startEngine('llama', port, 'gemma.gguf', 'served.gguf')
   await eventually(async () => (await names()).includes('l-gemma.gguf'))
   t.match(await ask('l-any'), /^404 .*does not exist/)
   t.match(await get('/v1/models/l-gemma.gguf'), { owned_by: 'lab', max_model_len: 131_072 })
+  t.match(await get('/v1/models/l-served.gguf'), { max_model_len: 8192 }, 'what one request gets')
   const google = ((await get('/v1beta/models')) as { models: readonly object[] }).models
-  t.match(google.at(-1), { name: 'models/l-gemma.gguf', inputTokenLimit: 131_072 })
+  t.match(google.slice(-2), [
+    { name: 'models/l-gemma.gguf', inputTokenLimit: 131_072 },
+    { name: 'models/l-served.gguf', inputTokenLimit: 8192 },
+  ])
 
   await fetch(vllm.url, { method: 'PUT', body: JSON.stringify(['base', 'new']) })
   await eventually(async () => (await names()).includes('own/new'))
