@@ -57,6 +57,7 @@ interface CallersQuery {
   readonly by: keyof typeof CALLERS
   /** The accounts, or those of the keys. */
   readonly accounts: readonly number[]
+  /** The keys, or nothing else than the accounts. */
   readonly names: readonly number[]
   readonly from: number
   readonly to: number
@@ -71,7 +72,8 @@ export const failuresAndLatencies = async (
   const { first, last } = daysOf(now, period)
   if (first >= last) return new Map()
   const list = JSON.stringify([...new Set(accounts)])
-  const rows = await database.read(CALLERS[by], [list, first, last, last, JSON.stringify(names)])
+  const keys = by === 'key' ? [JSON.stringify(names)] : []
+  const rows = await database.read(CALLERS[by], [list, first, last, last, ...keys])
   return new Map(
     rows.map(row => [Number(row.name), { failed: Number(row.failed), ...latenciesOf(row) }]),
   )

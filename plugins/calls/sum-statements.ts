@@ -207,12 +207,13 @@ const ROWS_OF = {
      AND c.day < ?`,
 } as const
 /** Failed calls and times of some accounts, or of some of their keys. Parameters: the accounts,
- *  first day, day after the last (twice), the names. */
+ *  first day, day after the last (twice), and the keys. PostgreSQL before 17 would try each pair of
+ *  two lists of the same column. */
 export const timesOfCallers = (group: 'account' | 'key'): Sql => {
   const column = group === 'key' ? madeByCaller('c.key').key : 'c.account'
   const textIn = (dialect: keyof typeof ROWS_OF): string =>
     `SELECT ${column} AS name, ${sumsOf(OF_CALLERS)} FROM ${ROWS_OF[dialect]}
-     AND ${column} ${IN_LIST[dialect]} GROUP BY ${column}`
+     ${group === 'key' ? `AND ${column} ${IN_LIST[dialect]}` : ''} GROUP BY ${column}`
   const name = `failed calls and times by ${group}`
   return { ...sql(name, textIn('sqlite')), postgres: textIn('postgres') }
 }
