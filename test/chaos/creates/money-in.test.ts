@@ -1,6 +1,7 @@
 /** Money in under kills: codes are redeemed and payments are credited while the gateway, its
- *  workers and its writer are killed. Each becomes credit once, and the statement ends at the
- *  balance. The long form kills 300 times. */
+ *  workers and its writer are killed. Each becomes credit once; statements that are read meanwhile
+ *  add up and have every credit that was answered, and the last one ends at the balance. The long
+ *  form kills 300 times, a few in a row, also while the gateway starts. */
 import t from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
@@ -12,6 +13,8 @@ import { pause, STORES, type StoreName } from '../stores.ts'
 
 t.setTimeout(scaled(LONG ? 7_200_000 : 300_000))
 const KILLS = shortOrLong(4, 300)
+/** Kills before the gateway may recover. */
+const IN_A_ROW = shortOrLong(1, 3)
 const CLIENTS = 4
 const ROUTES = `
 pipeline: [errors, observe, auth, account, console]
@@ -20,6 +23,8 @@ routes:
   - { path: GET /api/statements, auth: system-token, account: statements, errors: envelope }
   - { path: 'GET|POST /api/admin/{resource}', auth: { by: [system-token], role: admin }, console: admin, errors: envelope }
 `
+/** The parts of the closing balance of a statement. */
+const SUMS = ['opening', 'credited', 'debited', 'refunded', 'planned', 'charged'] as const
 interface Reply {
   readonly status: number
   readonly data: Readonly<Record<string, string>> & readonly Readonly<Record<string, string>>[]
@@ -71,19 +76,33 @@ for (const store of Object.keys(STORES) as StoreName[])
         credited.codes++
       }
     }
-    const clients = Array.from({ length: CLIENTS }, (_, name) => client(name))
+    let statements = 0
+    const reader = async () => {
+      for (; !isOver; statements++) {
+        const least = credited.payments * 3 + credited.codes * 2
+        const month = new Date().toISOString().slice(0, 7)
+        const { data } = await ask('GET', `/api/statements?period=${month}`)
+        const sums = SUMS.map(name => Number(data[0]?.[name]))
+        const [opening = 0, paid = 0, debited = 0, refunded = 0, planned = 0, charged = 0] = sums
+        const closing = opening + paid + debited + refunded + planned - charged
+        t.equal(Number(data[0]?.closing), closing, 'a statement adds up')
+        t.ok(opening + paid >= least, 'it has each credit that was answered')
+      }
+    }
+    const clients = [...Array.from({ length: CLIENTS }, (_, name) => client(name)), reader()]
     const kinds = ['worker', 'all', 'primary', ...setup.kinds]
-    for (let kill = 0; kill < KILLS; kill++) {
+    for (let kill = 1; kill <= KILLS; kill++) {
+      const isLast = kill % IN_A_ROW === 0 || kill === KILLS
       await pause(200 + chance() * 800)
       const kind = kinds[Math.floor(chance() * kinds.length)] ?? 'all'
       if (!(await setup.harm(kind, chance))) await tree.kill(kind, chance)
-      if (kind === 'all' || kind === 'primary') await tree.start()
-      await tree.untilRecovered()
+      if (kind === 'all' || kind === 'primary') tree.launch()
+      if (isLast) await tree.untilRecovered()
     }
     isOver = true
     await Promise.all(clients)
     const { payments, codes } = credited
-    t.comment(`${KILLS} kills, ${payments} payments, ${codes} codes`)
+    t.comment(`${KILLS} kills, ${payments} payments, ${codes} codes, ${statements} statements`)
     const month = new Date().toISOString().slice(0, 7)
     const [statement] = (await ask('GET', `/api/statements?period=${month}`)).data
     const expected = payments * 3 + codes * 2
