@@ -35,6 +35,9 @@ const SETTINGS = {
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 2,
 }
+/** The `options` of a URL may set these otherwise. Statements take milliseconds: a compiler that is
+ *  started for the estimated cost of a plan takes longer than the statement. */
+const DEFAULTS = { jit: 'off' }
 const SERVER_SETTINGS = `SELECT current_setting('fsync') AS fsync, pg_is_in_recovery() AS standby,
   current_setting('server_version_num') AS version, current_setting('server_version') AS shown`
 /** A promotion starts a new timeline. Asked only of several servers: some services for PostgreSQL
@@ -100,7 +103,7 @@ export class Session {
     const session = new Session(client, socket)
     try {
       await client.connect()
-      const setUp = setText({ ...own, ...SETTINGS, ...settings })
+      const setUp = setText({ ...DEFAULTS, ...own, ...SETTINGS, ...settings })
       const [applied, result] = await session.pipeline([{ text: setUp }, { text }], within)
       if (applied && 'error' in applied) throw applied.error
       session.timeline = assertDurable(result)

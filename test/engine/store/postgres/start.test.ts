@@ -66,6 +66,19 @@ t.test('PostgreSQL start: refuses a server with fsync off', async t => {
   await unsafeServer.stop()
 })
 
+t.test('PostgreSQL start: compiles no statements, unless the URL asks for it', async t => {
+  const url = await server.create()
+  const text = `SELECT current_setting('jit') AS jit`
+  const jitOf = async (url: string) => {
+    const database = await openAt(t, { url }).open()
+    const [inTransaction] = await database.write([statement('jit', text)])
+    return [await database.read(sql('jit', text), []), inTransaction]
+  }
+  t.same(await jitOf(url), [[{ jit: 'off' }], [{ jit: 'off' }]], 'whatever the default')
+  const own = `${url}?options=${encodeURIComponent('-c jit=on')}`
+  t.same(await jitOf(own), [[{ jit: 'on' }], [{ jit: 'on' }]])
+})
+
 t.test('PostgreSQL start: refuses a store of a newer program', async t => {
   const store = await startAnyStore(t, 'postgres')
   const database = await store.open()
