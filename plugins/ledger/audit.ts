@@ -96,6 +96,11 @@ const entriesAndWallets =
     return [...Array.from({ length: entries }, () => accounts).flat(), ...wallets]
   }
 
+/** A table of the column `day`: from the first day with sums to the last one. */
+const DAYS_OF_SUMS = `(WITH RECURSIVE days (day) AS (SELECT min(day) FROM usage_days
+    UNION ALL SELECT day + 1 FROM days WHERE day < (SELECT max(day) FROM usage_days))
+  SELECT day FROM days)`
+
 // Joins use an owner column: with an expression SQLite computes all sums again for every wallet.
 const WALLET_RULES: readonly PartialRule<Wallets>[] = [
   {
@@ -111,6 +116,26 @@ const WALLET_RULES: readonly PartialRule<Wallets>[] = [
     describe: ({ account, balance, total }) => ({
       subject: `account ${account}`,
       detail: `its balance is ${balance}, the sum of its entries is ${total}`,
+    }),
+  },
+  {
+    // Statements read sums of days. One search a day finds those of a part of the accounts.
+    name: 'statements end at the balance',
+    sql: sql(
+      'statements',
+      `SELECT w.account, w.balance, coalesce(e.total, 0) AS total FROM wallets w
+       LEFT JOIN (SELECT account, sum(amount) AS total FROM (
+           SELECT account, amount - planned AS amount FROM credits WHERE ${IN_RANGE}
+           UNION ALL
+           SELECT u.account, u.planned - u.amount FROM ${DAYS_OF_SUMS} d CROSS JOIN usage_days u
+           WHERE u.day = d.day AND u.account BETWEEN ? AND ?) entries GROUP BY account) e
+         ON e.account = w.account
+       WHERE w.id BETWEEN ? AND ? AND w.account IS NOT NULL AND w.balance <> coalesce(e.total, 0) LIMIT 100`,
+    ),
+    values: entriesAndWallets(2),
+    describe: ({ account, balance, total }) => ({
+      subject: `account ${account}`,
+      detail: `its balance is ${balance}, its statements end at ${total}`,
     }),
   },
   {

@@ -1,5 +1,6 @@
 /** A statement as a text: CSV, a page to print, and CSV in the columns of FOCUS 1.2 (FinOps Open
  *  Cost and Usage Specification). */
+import { parseDecimal, printDecimal } from '../../billing/decimal.ts'
 import { TOKEN_COLUMNS } from '../../billing/tokens.ts'
 import { csvHead, csvRows } from '../../ledger/views/csv.ts'
 import { STATEMENT_SUMS } from '../../ledger/views/statement-sums.ts'
@@ -83,29 +84,37 @@ const FOCUS_COLUMNS = [
   'ServiceName',
   'SkuId',
 ] as const
-const nextDay = (day: string): string => new Date(Date.parse(day) + 86_400_000).toISOString()
+/** The form of FOCUS has no fractions of a second. */
+const instantOf = (day: string, after = 0): string =>
+  `${new Date(Date.parse(day) + after).toISOString().slice(0, 19)}Z`
+/** Usage has a quantity above zero: failed calls cost nothing. */
+const isUsage = ({ calls }: StatementCountsRow): boolean => calls > 0
+/** Sums of a day have no largest amount. */
+const NANOS = { places: 9, most: 10n ** 30n }
+const less = (amount: string, refunded: string): string =>
+  printDecimal(parseDecimal(amount, NANOS) - parseDecimal(refunded, NANOS), NANOS.places)
 const focus = (statement: AccountStatement, hasHead: boolean): string => {
   const { account, number, currency, from, to, lines } = statement
-  const rows = lines.map(({ day, key, model, calls, amount }) => ({
-    BilledCost: amount,
+  const rows = lines.filter(isUsage).map(({ day, key, model, calls, amount, refunded }) => ({
+    BilledCost: less(amount, refunded),
     BillingAccountId: String(number),
     BillingAccountName: account,
     BillingCurrency: currency,
-    BillingPeriodStart: `${from}T00:00:00.000Z`,
-    BillingPeriodEnd: `${to}T00:00:00.000Z`,
-    ChargePeriodStart: `${day}T00:00:00.000Z`,
-    ChargePeriodEnd: nextDay(day),
+    BillingPeriodStart: instantOf(from),
+    BillingPeriodEnd: instantOf(to),
+    ChargePeriodStart: instantOf(day),
+    ChargePeriodEnd: instantOf(day, 86_400_000),
     ChargeCategory: 'Usage',
     ChargeDescription: `Calls of ${model}`,
     ChargeFrequency: 'Usage-Based',
     ConsumedQuantity: calls,
-    ConsumedUnit: 'Calls',
+    ConsumedUnit: 'Requests',
     ContractedCost: amount,
-    EffectiveCost: amount,
+    EffectiveCost: less(amount, refunded),
     InvoiceIssuerName: 'Tollgate',
     ListCost: amount,
     PricingQuantity: calls,
-    PricingUnit: 'Calls',
+    PricingUnit: 'Requests',
     ProviderName: 'Tollgate',
     PublisherName: 'Tollgate',
     ResourceId: key === null ? null : `key ${key}`,

@@ -19,7 +19,8 @@ import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
 import { cpuTimeDuring } from '../../helpers/process-tree.ts'
 import { LONG } from '../../helpers/run-settings.ts'
 import { makeLedger, membershipOn } from '../../helpers/store/membership.ts'
-import { startStore } from '../../helpers/store/store.ts'
+import { planOn, runOn, seriesOn } from '../../helpers/store/query-plan.ts'
+import { ENGINES, startAnyStore, startStore } from '../../helpers/store/store.ts'
 import { openMemory } from './model/memory.ts'
 
 const books = await openBooks(t)
@@ -84,6 +85,12 @@ const CORRUPTIONS: readonly (readonly [rule: string, corrupt: string, repair: st
     "DELETE FROM charges WHERE task = 'twice'",
   ],
   [
+    // The sums of the day stay right.
+    'statements end at the balance',
+    'UPDATE usage_days SET account = 7 WHERE account = 1',
+    'UPDATE usage_days SET account = 1 WHERE account = 7',
+  ],
+  [
     'balance never below the overdraft',
     'UPDATE credits SET id = id + 1000',
     'UPDATE credits SET id = id - 1000',
@@ -95,6 +102,37 @@ for (const [rule, corrupt, repair] of CORRUPTIONS)
     t.ok((await audit(books.database)).some(finding => finding.rule === rule))
     await write(repair)
     t.same(await audit(books.database), [])
+  })
+
+/** In the plan of the read of statements: sums are found by day and account. */
+const BY_DAY = {
+  sqlite: /SEARCH u USING PRIMARY KEY \(day=\? AND account>\? AND account<\?\)/,
+  postgres: /Index Cond: \(.*day = .*account >= .*account <= .*\)/,
+} as const
+for (const engine of ENGINES)
+  t.test(`audit on ${engine}: reads the sums of a part of the accounts once`, async t => {
+    const store = await startAnyStore(t, engine)
+    await makeLedger(await store.open())
+    const [first, count] = [20_000, 40_000]
+    await runOn(
+      store,
+      `INSERT INTO usage_days (day, account, key, model, calls, amount)
+       SELECT ${first} + n.at % 100, n.at / 100, 0, 'm', 1, 5 FROM ${seriesOn(store, count)}`,
+    )
+    await runOn(store, `INSERT INTO wallets (id) SELECT n.at * 2 FROM ${seriesOn(store, 400)}`)
+    await runOn(store, 'ANALYZE')
+    const queries: Parameters<Parameters<typeof audit>[0]['read']>[] = []
+    await audit({
+      async read(sql, values) {
+        queries.push([sql, values])
+        return /: wallets$/.test(sql.name) && values[0] === -1 ? [{ id: 20 }] : []
+      },
+    })
+    const [read, values] = queries.find(([{ name }]) => /: statements$/.test(name)) ?? []
+    if (!read || !values) throw new Error('statements are not read')
+    const plan = await planOn(store, read, values)
+    t.match(plan, BY_DAY[engine])
+    t.notMatch(plan, /SCAN u\b|Seq Scan on usage_days/)
   })
 
 const DOCUMENT = {
@@ -141,16 +179,17 @@ t.test('audit job: sets the metric to the number of findings and logs each', asy
   t.match(right, /^tollgate_ledger_charged 6e-8$/m)
   t.same(logLines, [])
   await write('UPDATE wallets SET balance = balance + 1, used = used + 1 WHERE id = 2')
-  t.match(await runAuditJob(), /^tollgate_ledger_imbalance 2$/m)
+  t.match(await runAuditJob(), /^tollgate_ledger_imbalance 3$/m)
   t.match(logLines, [
     [{ rule: 'balance = sum of entries', subject: 'account 1' }, 'the ledger does not balance'],
+    [{ rule: 'statements end at the balance' }, 'the ledger does not balance'],
     [{ rule: 'used = sum of charges less refunds' }, 'the ledger does not balance'],
   ])
   await write('UPDATE wallets SET balance = balance - 1, used = used - 1 WHERE id = 2')
   t.match(await runAuditJob(), /^tollgate_ledger_imbalance 0$/m)
   const stopped = jobs.get('ledger audit')?.run(AbortSignal.abort()) ?? Promise.resolve()
   await t.rejects(stopped, { name: 'AbortError' }, 'a gateway that stops does not wait for it')
-  t.equal(logLines.length, 2)
+  t.equal(logLines.length, 3)
 })
 
 const MANY = { charges: 1_000_000, accounts: 100_000 }

@@ -6,8 +6,10 @@ import { singleRowCharge } from '../../../plugins/ledger/single-row-charge.ts'
 import { walletOf, walletsOf } from '../../../plugins/ledger/wallet.ts'
 import { argumentsIn, type Schema } from '../../../plugins/operator/http-arguments.ts'
 import { runOperation } from '../../../plugins/operator/operation.ts'
+import { statementText } from '../../../plugins/operator/operations/statement-texts.ts'
 import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import type { AccountStatement } from '../../../plugins/views.ts'
+import { csvRows } from '../../../program/commands/new-api/source.ts'
 import { fakeHost } from '../../helpers/gateway/fake-exchange.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { payerOf } from '../../helpers/money/ledger.ts'
@@ -58,6 +60,63 @@ const CONDITIONAL = new Set([
   'ResourceId',
   'SkuId',
 ])
+
+type FocusRow = Readonly<Record<string, string>>
+const isDecimal = (value: string): boolean => /^-?\d+(?:\.\d+)?$/.test(value)
+/** Of a moment, without fractions of a second, in UTC. */
+const isInstant = (value: string): boolean =>
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value) && !Number.isNaN(Date.parse(value))
+const isOf =
+  (...values: readonly string[]) =>
+  (value: string): boolean =>
+    values.includes(value)
+const isText = (value: string): boolean => value !== ''
+const isNull = (value: string): boolean => value === ''
+/** Units of the recommended names, in plural. */
+const isUnit = isOf('Requests', 'Tokens', 'Units', 'Counts')
+/** The values of each column in a row of usage that corrects nothing: the attributes Date/Time,
+ *  Numeric, Currency and Unit Format, null handling and allowed values of the specification. */
+const RULES: Readonly<Record<string, (value: string, row: FocusRow) => boolean>> = {
+  BilledCost: isDecimal,
+  BillingAccountId: isText,
+  BillingAccountName: isText,
+  BillingCurrency: value => /^[A-Z]{3}$/.test(value),
+  BillingPeriodStart: isInstant,
+  BillingPeriodEnd: (value, { BillingPeriodStart: start = '' }) =>
+    isInstant(value) && value > start,
+  ChargePeriodStart: (value, { BillingPeriodStart: start = '' }) =>
+    isInstant(value) && value >= start,
+  ChargePeriodEnd: (value, { ChargePeriodStart: start = '', BillingPeriodEnd: end = '' }) =>
+    isInstant(value) && value > start && value <= end,
+  ChargeCategory: isOf('Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment'),
+  ChargeClass: isNull,
+  ChargeDescription: isText,
+  ChargeFrequency: isOf('One-Time', 'Recurring', 'Usage-Based'),
+  ConsumedQuantity: value => isDecimal(value) && Number(value) > 0,
+  ConsumedUnit: isUnit,
+  ContractedCost: isDecimal,
+  EffectiveCost: isDecimal,
+  InvoiceIssuerName: isText,
+  ListCost: isDecimal,
+  PricingQuantity: isDecimal,
+  PricingUnit: isUnit,
+  ProviderName: isText,
+  PublisherName: isText,
+  ResourceId: () => true,
+  ServiceCategory: isOf('AI and Machine Learning'),
+  ServiceName: isText,
+  SkuId: isText,
+}
+const focusRows = (text: string): readonly FocusRow[] =>
+  csvRows(text).map(row =>
+    Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value ?? '')])),
+  )
+const focusProblems = (text: string): readonly string[] =>
+  focusRows(text).flatMap(row =>
+    Object.entries(row).flatMap(([name, value]) =>
+      RULES[name]?.(value, row) ? [] : [`${name}: "${value}"`],
+    ),
+  )
 
 for (const { engine, database } of await startBoth(t, []))
   t.test(`statements on ${engine}: months add up to the balance`, async t => {
@@ -195,6 +254,7 @@ for (const { engine, database } of await startBoth(t, []))
     t.same(MANDATORY.difference(new Set(columns)), new Set(), 'the mandatory columns')
     t.same(new Set(columns).difference(MANDATORY), CONDITIONAL, 'the others')
     t.equal(focus?.text?.trim().split('\r\n').length, (february?.lines.length ?? 0) + 1)
+    t.same(focusProblems(focus?.text ?? ''), [])
     for (const period of [
       '2028-13',
       '2028-02-30',
@@ -210,6 +270,40 @@ for (const { engine, database } of await startBoth(t, []))
         period,
       )
   })
+
+t.test('statements: FOCUS has refunds in the cost, and no rows without usage', t => {
+  const counts = { calls: 2, input_tokens: 9, cached_tokens: 0, output_tokens: 3 }
+  const line = { day: '2028-02-29', key: 7, member: null, member_name: null, model: 'm', failed: 0 }
+  const money = { opening: '0', credited: '0', debited: '0', refunded: '0' }
+  const statement: AccountStatement = {
+    account: 'ann',
+    number: 2,
+    currency: 'CNY',
+    from: '2028-02-01',
+    to: '2028-03-01',
+    ...money,
+    charged: '1',
+    planned: '0',
+    closing: '-1',
+    pending: 0,
+    tags: [],
+    lines: [
+      { ...line, ...counts, amount: '1', refunded: '0.000000001' },
+      { ...line, ...counts, calls: 0, failed: 3, amount: '0', refunded: '0' },
+    ],
+  }
+  const text = statementText('focus', statement, true)
+  t.match(focusRows(text), [
+    { BilledCost: '0.999999999', EffectiveCost: '0.999999999', ListCost: '1', ResourceId: 'key 7' },
+  ])
+  t.equal(focusRows(text).length, 1)
+  t.same(focusProblems(text), [])
+  t.match(focusRows(text)[0], {
+    ChargePeriodStart: '2028-02-29T00:00:00Z',
+    ChargePeriodEnd: '2028-03-01T00:00:00Z',
+  })
+  t.end()
+})
 
 t.test('statements: two forms at once and a missing period are refused', t => {
   const { command } = OPERATIONS.find(({ name }) => name === 'statements show') ?? {}
