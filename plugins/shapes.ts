@@ -60,8 +60,11 @@ export const described = <T>(description: string, shape: Shape<T>): Shape<T> => 
 })
 
 /** Responses of the endpoints under /api. */
-export const envelopeOf = (data: Shape, more: Shapes = {}, optional: Shapes = {}) =>
-  object({ success: boolean, message: text, data, ...more }, optional)
+export const envelopeOf = <Data, Optional extends Shapes = None>(
+  data: Shape<Data>,
+  more: Shapes = {},
+  optional?: Optional,
+) => object({ success: boolean, message: text, data, ...more }, optional)
 /** A page of a list in the paging format of OpenAI's clients. */
 export const pageOf = (item: Shape): Shape =>
   object({

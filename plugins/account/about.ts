@@ -1,6 +1,7 @@
 /** Descriptions of the account endpoints for clients. */
 import type { RouteDescription } from '../../engine/plugin.ts'
 import { PROFILE } from '../rows/accounts.ts'
+import { PRICED_MODEL, routePrices } from '../rows/models.ts'
 import { USAGE_CELL } from '../rows/money.ts'
 import { RECEIPT, USAGE } from '../rows/usage.ts'
 import {
@@ -10,7 +11,6 @@ import {
   constant,
   described,
   envelopeOf,
-  fields,
   integer,
   json,
   list,
@@ -58,35 +58,8 @@ const tokenUsage = object({
     expires_at: integer,
   }),
 })
-const model = object(
-  {
-    model_name: text,
-    owner_by: text,
-    quota_type: integer,
-    model_ratio: number,
-    model_price: number,
-    enable_groups: list(text),
-    supported_endpoint_types: list(text),
-    prices: described('The lines of the price, in the currency', list(fields)),
-  },
-  {
-    description: text,
-    completion_ratio: number,
-    cache_ratio: number,
-    create_cache_ratio: number,
-    image_ratio: number,
-    audio_ratio: number,
-    audio_completion_ratio: number,
-    free: boolean,
-    video_prices: list(fields),
-    route_prices: described(
-      'Prices of routes of their own, in place of the price of the model',
-      list(object({ path: text, prices: list(fields) })),
-    ),
-  },
-)
 const pricing = envelopeOf(
-  list(model),
+  list(PRICED_MODEL),
   {
     currency: text,
     batch_factor: described('The part of the price that a request of a batch costs', number),
@@ -96,12 +69,7 @@ const pricing = envelopeOf(
     supported_endpoint: map(object({ method: text, path: text })),
     auto_groups: list(text),
   },
-  {
-    route_prices: described(
-      'Prices of routes that serve none of the models',
-      list(object({ path: text, prices: list(fields) })),
-    ),
-  },
+  { route_prices: routePrices('Prices of routes that serve none of the models') },
 )
 const bounds = { from: time, to: time }
 const KEY_KIND = 'API key'

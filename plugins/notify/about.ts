@@ -1,6 +1,6 @@
 /** The OpenAPI descriptions of the routes that show, change and test the low-balance webhook. */
 import type { RouteDescription } from '../../engine/plugin.ts'
-import { NOTIFICATIONS, OWN_DELIVERY } from '../rows/work.ts'
+import { NOTIFICATIONS, TEST_DELIVERY } from '../rows/work.ts'
 import { envelopeOf, json } from '../shapes.ts'
 
 export const ABOUT: Readonly<Record<'show' | 'save' | 'test', RouteDescription>> = {
@@ -12,5 +12,5 @@ export const ABOUT: Readonly<Record<'show' | 'save' | 'test', RouteDescription>>
     summary: 'Changes the low-balance webhook and mail address',
     responses: json(envelopeOf(NOTIFICATIONS)),
   },
-  test: { summary: 'Sends a test delivery', responses: json(envelopeOf(OWN_DELIVERY)) },
+  test: { summary: 'Sends a test delivery', responses: json(TEST_DELIVERY) },
 }

@@ -19,6 +19,10 @@ import {
 import type { ChargeRow } from './calls.ts'
 import { MONEY } from './money.ts'
 
+/** A link that signs in once. */
+export const SIGN_IN_LINK = { url: text, expires: time }
+export type SignInLinkView = RowOf<typeof SIGN_IN_LINK>
+
 /** From all rights to the fewest. */
 export const ROLES = ['owner', 'admin', 'member', 'viewer'] as const
 /** Of a system token. */

@@ -191,6 +191,9 @@ export const PLAN_COLUMNS = {
 }
 /** The plan of an account. */
 export type PlanView = RowOf<typeof PLAN_COLUMNS>
+/** `paid`: 0 if the account had the plan already. */
+export const BOUGHT_PLAN = object({ ...PLAN_COLUMNS, paid: MONEY })
+export type BoughtPlan = TypeOf<typeof BOUGHT_PLAN>
 export const PLAN_OFFER = {
   plan: text,
   price: described('Units of the currency for each window.', text),

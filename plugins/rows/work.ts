@@ -4,6 +4,7 @@ import {
   boolean,
   constant,
   described,
+  envelopeOf,
   fields,
   integer,
   list,
@@ -147,6 +148,8 @@ export const OWN_DELIVERY = object({
   message: text,
 })
 export type OwnDelivery = TypeOf<typeof OWN_DELIVERY>
+export const TEST_DELIVERY = envelopeOf(OWN_DELIVERY)
+export type TestDelivery = TypeOf<typeof TEST_DELIVERY>
 /** Where an account gets notices of its balance. */
 export const NOTIFICATIONS = object({
   url: nullable(text),

@@ -3,18 +3,16 @@ import { isAbsolute } from 'node:path'
 import type { HostBase, ProblemView, ReloadReport } from '../../../engine/plugin.ts'
 import { queryFault } from '../../operator/faults.ts'
 import {
-  boolean,
-  described,
-  fields,
-  integer,
-  list as listOf,
-  nullable,
-  object,
-  oneOf,
-  text,
-  time,
-} from '../../shapes.ts'
-import type { ConfigurationView, RouteRow, VersionChange } from '../../views.ts'
+  type ConfigurationView,
+  FILE_DIFF,
+  REPORT,
+  ROUTE,
+  type RouteRow,
+  STATUS,
+  VERSION_CHANGE,
+  type VersionChange,
+} from '../../rows/configuration.ts'
+import { list as listOf } from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import {
   type AdminCall,
@@ -106,44 +104,6 @@ const rollback = async ({ body }: AdminCall, { gateway }: HostBase): Promise<Adm
   return changeOf(before, report)
 }
 
-export const PROBLEM = object(
-  { code: text, message: text, file: text, line: integer, column: integer },
-  {
-    length: integer,
-    suggestion: text,
-    text: described('Its message with the suggestion.', text),
-    hint: described('Of an unknown key: the allowed keys, in the words of editors.', text),
-  },
-)
-const ROUTE = object(
-  {
-    name: text,
-    method: text,
-    path: text,
-    stages: listOf(text),
-    options: described('By plugin, with defaults.', fields),
-    upstreams: listOf(text),
-  },
-  { place: object({ file: text, line: integer }), summary: text },
-)
-const WORKER = object({ number: integer, pid: integer, state: text, version: integer })
-const VERSION = object(
-  { version: integer, hash: text, time, isLive: boolean, files: listOf(text) },
-  { from: integer, change: text, by: object({ via: text, name: text }) },
-)
-const STATUS = object({
-  url: text,
-  version: integer,
-  hash: text,
-  time,
-  workers: listOf(WORKER),
-  unready: listOf(text),
-  failure: nullable(object({ time, problems: listOf(PROBLEM), text })),
-  versions: listOf(VERSION),
-})
-const FILE_DIFF = object({ file: text, lines: described('Of a unified diff.', listOf(text)) })
-const REPORT = object({ outcome: oneOf('live', 'unchanged'), version: integer, text }, { time })
-
 export const configurationEndpoints: AdminEndpoints = {
   'GET routes': {
     summary: 'Lists the routes as compiled: stages, options, upstreams, file and line.',
@@ -169,7 +129,7 @@ export const configurationEndpoints: AdminEndpoints = {
   'GET configuration/change': {
     summary: 'Shows what a version changed, against the stored version before it.',
     query: { version: 'a version' },
-    data: object({ version: integer, before: nullable(integer), files: listOf(FILE_DIFF) }),
+    data: VERSION_CHANGE,
     reveals: query => `configuration ${query.get('version') ?? ''}`,
     run: change,
   },

@@ -2,10 +2,10 @@
  *  schema, check, save. */
 import { createHash } from 'node:crypto'
 import type { HostBase, Json } from '../../../engine/plugin.ts'
+import { PROBLEM } from '../../rows/configuration.ts'
 import { fields, list as listOf, map, object, text } from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import { mayEdit } from '../section.ts'
-import { PROBLEM } from './configuration.ts'
 import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
 
 type Run = (call: AdminCall, host: HostBase) => Promise<AdminResult>

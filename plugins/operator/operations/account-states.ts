@@ -3,8 +3,8 @@ import { flag, object } from '../../../engine/config/shape.ts'
 import { fault as storeFault } from '../../credentials/faults.ts'
 import { findAccount, type NamedAccount } from '../../credentials/find.ts'
 import { deleteAccount, suspendAccount } from '../../credentials/statements.ts'
-import { ACCOUNT_COLUMNS } from '../../rows/accounts.ts'
-import { object as row, time, text as word } from '../../shapes.ts'
+import { ACCOUNT_COLUMNS, SIGN_IN_LINK } from '../../rows/accounts.ts'
+import { object as row, text as word } from '../../shapes.ts'
 import { accountRow, accountRowById } from '../accounts.ts'
 import { ACCOUNT, objectOf } from '../arguments.ts'
 import { fault } from '../faults.ts'
@@ -29,7 +29,7 @@ export const accountsLink = operation({
   scope: 'operator',
   arguments: ONLY_ACCOUNT,
   showsSecret: true,
-  result: row({ account: word, url: word, expires: time }),
+  result: row({ account: word, ...SIGN_IN_LINK }),
   command: {
     arguments: 'NAME',
     example: 'tollgate accounts link ann',

@@ -18,8 +18,8 @@ import {
 } from '../../credentials/members.ts'
 import { makeSignInLink } from '../../credentials/sign-in-link.ts'
 import type { Rotated } from '../../credentials/statements.ts'
-import { MEMBER_COLUMNS, ROLES } from '../../rows/accounts.ts'
-import { list as listOf, object as row, time, text as word } from '../../shapes.ts'
+import { MEMBER_COLUMNS, ROLES, SIGN_IN_LINK } from '../../rows/accounts.ts'
+import { list as listOf, object as row } from '../../shapes.ts'
 import type { MemberRole } from '../../slots.ts'
 import type { MemberView } from '../../views.ts'
 import { ACCOUNT, ACCOUNT_NAME, CURSOR, LIMIT, refuseNumber } from '../arguments.ts'
@@ -33,7 +33,6 @@ export const MEMBER = reading(
   String,
 )
 const ROLE = oneOf('What he may do in the team.', ROLES)
-const LINK = { url: word, expires: time }
 
 const accountIn = async ({ own, store }: Context, nameOrId: string): Promise<number> =>
   own ?? (await findAccount(store, nameOrId)).id
@@ -127,7 +126,7 @@ const membersInvite = operation({
     role: required(ROLE),
   }),
   showsSecret: true,
-  result: row({ ...MEMBER_COLUMNS, ...LINK }),
+  result: row({ ...MEMBER_COLUMNS, ...SIGN_IN_LINK }),
   own: [{ view: 'invite-member', status: 201 }],
   command: {
     arguments: 'ACCOUNT NAME',
@@ -177,7 +176,7 @@ const membersLink = operation({
   scope: 'both',
   arguments: ONE,
   showsSecret: true,
-  result: row({ ...MEMBER_COLUMNS, ...LINK }),
+  result: row({ ...MEMBER_COLUMNS, ...SIGN_IN_LINK }),
   own: own('link'),
   command: {
     arguments: 'ACCOUNT NAME',

@@ -94,5 +94,7 @@ export const ChangePrices = ({ model, onClose, onLive }: ChangePricesProps) => {
 /** Those that do not depend on the request. */
 const plainPricesOf = (rows: PricedModel['prices']): Prices =>
   Object.fromEntries(
-    rows.flatMap(({ meter, price }) => (typeof price === 'string' ? [[meter, price]] : [])),
+    rows.flatMap(({ meter, price }) =>
+      meter !== undefined && typeof price === 'string' ? [[meter, price]] : [],
+    ),
   )

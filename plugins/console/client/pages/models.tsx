@@ -4,6 +4,7 @@ import type { PricedModel } from '../../../views.ts'
 import { ChangePrices } from '../changes/prices.tsx'
 import { videoCurlOf } from '../formats.ts'
 import { useData } from '../loading.ts'
+import { millionOf, pricesOfLine } from '../model-prices.ts'
 import type { PageProps } from '../page.ts'
 import { Dialog } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
@@ -83,30 +84,9 @@ const ModelList = ({ models, onSnippets, onPrices }: ShownProps) => {
   )
 }
 
-/** Prices that depend on the request, one for each case: `images (low, 1024x1024) 0.08`. */
-const pricesIn = (
-  meter: string,
-  price: string | object,
-  cases: readonly string[] = [],
-): readonly string[] =>
-  typeof price === 'object'
-    ? Object.entries(price).flatMap(([name, each]) => pricesIn(meter, each, [...cases, name]))
-    : [`${meter} ${cases.length > 0 ? `(${cases.join(', ')}) ` : ''}${price}`]
 /** Meters whose prices are compared between models: each has a column. */
 const COMPARED = ['input', 'cached', 'output'] as const
-const PER_MILLION = /^(\d+(?:\.\d+)?) \/ 1M$/
-/** The price of a request that names no attribute, such as a service tier. */
-const standardOf = (price: string | object | undefined): string => {
-  if (typeof price !== 'object') return price ?? ''
-  return standardOf((price as { readonly default?: string | object }).default)
-}
-/** The price of a million; undefined: none, or one that depends on the request. */
-const millionOf = ({ prices, free }: PricedModel, name: string): number | undefined => {
-  const price = free ? undefined : prices.find(({ meter }) => meter === name)?.price
-  const [, amount] = PER_MILLION.exec(standardOf(price)) ?? []
-  return amount === undefined ? undefined : Number(amount)
-}
-/** The prices of meters that `isShown` accepts. */
+/** The prices of meters that `isShown` accepts, and what holds for a whole call. */
 const pricesOf = (
   { prices, video_prices = [], free }: PricedModel,
   isShown: (meter: string) => boolean = () => true,
@@ -118,8 +98,8 @@ const pricesOf = (
   )
   if (clips.length > 0) return clips
   return prices
-    .filter(({ meter }) => isShown(meter))
-    .flatMap(({ meter, price }) => pricesIn(meter, price))
+    .filter(({ meter }) => meter === undefined || isShown(meter))
+    .flatMap(pricesOfLine)
 }
 /** Those without a column of their own. */
 const otherPricesOf = (model: PricedModel): readonly string[] =>

@@ -14,8 +14,7 @@ import {
 import { changeOf, findPlan } from '../../../ledger/plans/rows.ts'
 import { type Plan, plansIn } from '../../../ledger/plans/section.ts'
 import { fundsOf } from '../../../ledger/views/wallets.ts'
-import { MONEY, OWN_PLANS, PLAN_COLUMNS } from '../../../rows/money.ts'
-import { object as row } from '../../../shapes.ts'
+import { BOUGHT_PLAN, OWN_PLANS } from '../../../rows/money.ts'
 import type { BoughtPlan, OwnPlans, PlanView } from '../../../views.ts'
 import { ACCOUNT, objectOf, PLAN } from '../../arguments.ts'
 import { fault } from '../../faults.ts'
@@ -51,7 +50,7 @@ export const buy = operation({
     'Buys a plan for an account from its balance, in place of the plan that it has; it begins now.',
   scope: 'both',
   arguments: object(undefined, { account: ACCOUNT, plan: PLAN }, {}),
-  result: row({ ...PLAN_COLUMNS, paid: MONEY }),
+  result: BOUGHT_PLAN,
   command: {
     arguments: 'ACCOUNT PLAN',
     example: 'tollgate plans buy acme pro',
