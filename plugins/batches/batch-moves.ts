@@ -12,8 +12,9 @@ import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
 import { NO_QUOTA } from '../file-store/statements.ts'
 import { makeFileId } from '../file-store/stored-file.ts'
 import { writePages, writeWithRetry } from '../ledger/write-with-retry.ts'
+import type { BatchCounts } from '../rows/work.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
-import { type Batch, batchOf, type Counts, type Ending, lineOf, MESSAGES } from './batch.ts'
+import { type Batch, batchOf, type Ending, lineOf, MESSAGES } from './batch.ts'
 import { BatchInput } from './input.ts'
 import { EXPIRED, errorOutcome } from './outcome.ts'
 import {
@@ -57,7 +58,7 @@ export const moveBatches = async (host: Host, signal: AbortSignal): Promise<void
 }
 
 /** Counts the lines once, at the end, and audits the counters of the row by them. */
-const auditedCounts = async ({ database, log }: Host, batch: Batch): Promise<Counts> => {
+const auditedCounts = async ({ database, log }: Host, batch: Batch): Promise<BatchCounts> => {
   const [row] = await database.read(COUNTS, [batch.id])
   const counts = {
     total: batch.total,
@@ -133,7 +134,7 @@ class BatchMover {
     await this.#write([moveBatch(batch, { state: 'in_progress', total }, now)])
   }
   /** Reserves the ids of the files, so that a repetition writes the same files. */
-  async #finalize(ending: Ending, counts: Counts): Promise<void> {
+  async #finalize(ending: Ending, counts: BatchCounts): Promise<void> {
     const isExpired = ending === 'expired'
     const unanswered = counts.total - counts.completed
     // Anthropic counts requests that were not sent apart from those that failed.

@@ -1,7 +1,7 @@
 /** A batch, its lines, and how clients see it. Pure but for new ids. */
 import { randomBytes } from 'node:crypto'
 import type { Json, Row } from '../../engine/plugin.ts'
-import type { BATCH_STATES, BatchView } from '../rows/work.ts'
+import type { BATCH_STATES, BatchCounts, BatchView } from '../rows/work.ts'
 
 export type BatchState = (typeof BATCH_STATES)[number]
 export type Ending = 'completed' | 'cancelled' | 'expired'
@@ -16,12 +16,7 @@ export type LineError = {
   /** From 1; null: the whole file. */
   readonly line: number | null
 }
-export interface Counts {
-  readonly total: number
-  readonly completed: number
-  readonly failed: number
-}
-export interface Batch extends Counts {
+export interface Batch extends BatchCounts {
   readonly id: string
   readonly account: number
   /** The slots that `host.run` restores for each line. */

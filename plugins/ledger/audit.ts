@@ -14,18 +14,15 @@ import type {
 } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
+import type { AuditReport } from '../rows/calls.ts'
 import { BUDGET_RULES } from './budgets/audit-rules.ts'
 import { PLAN_RULES } from './plans/audit-rules.ts'
 import { plannedInSql } from './plans/part.ts'
 import { nanosOf } from './statements.ts'
 import { walletInSql } from './wallet.ts'
 
-export interface Finding {
-  /** The invariant. */
-  readonly rule: string
-  readonly subject: string
-  readonly detail: string
-}
+/** `rule`: the invariant. */
+export type Finding = AuditReport['findings'][number]
 /** A query of one invariant. It returns at most 100 rows: those that break it. */
 interface Rule {
   readonly name: string

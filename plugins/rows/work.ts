@@ -93,6 +93,8 @@ export const BATCH_STATES = [
   'cancelled',
   'expired',
 ] as const
+export const BATCH_COUNTS = object({ total: integer, completed: integer, failed: integer })
+export type BatchCounts = TypeOf<typeof BATCH_COUNTS>
 export const BATCH_COLUMNS = {
   id: text,
   account: integer,
@@ -192,7 +194,7 @@ export const BATCH = object({
   completion_window: text,
   status: oneOf(...BATCH_STATES),
   created_at: integer,
-  request_counts: object({ total: integer, completed: integer, failed: integer }),
+  request_counts: BATCH_COUNTS,
   metadata: nullable(fields),
   ...nullables('output_file_id', 'error_file_id')(text),
   ...nullables(

@@ -220,6 +220,28 @@ t.test('definitions: a schema as a literal and a repeated shape are refused', as
   t.same(law('interface A { one: X; two: Y; three: string }'), [], 'compiled values')
 })
 
+t.test(
+  'definitions: a repeated row is refused, in whatever form its members are written',
+  async t => {
+    const law = (type: string, row: string): string[] =>
+      breachesOf({
+        'plugins/a.ts': type,
+        'plugins/rows/b.ts': `import { object as row, type RowOf } from '../shapes.ts'
+        const NAMES = { one: C, two: C }
+        ${row}`,
+      }).filter(each => each.endsWith('definitions'))
+    const refused = ['plugins/a.ts:2 definitions']
+    const whole = 'type A = { one?: string; two: number; three: string | null }'
+    t.same(law(whole, 'export const B = row({ one: C, two: C }, { three: C })'), refused)
+    t.same(law(whole, 'export const B = row({ ...NAMES, three: C })'), refused)
+    const constant = 'export const B = { ...NAMES, three: C }'
+    const columns = `${constant}; export type D = RowOf<typeof B>`
+    t.same(law(whole, columns), refused)
+    t.same(law(whole, constant), [], 'no shape')
+    t.same(law('type A = { one: string; two: number }', columns), [], 'two members only')
+  },
+)
+
 t.test('glossary: a name on its lists is refused, alone or inside a longer one', async t => {
   const glossary = {
     'docs/glossary.md':
