@@ -1,7 +1,7 @@
 /** The list of alerts and the test message for operators, and the command `tollgate alerts`. */
 import type { Command, HostBase, Row } from '../../engine/plugin.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
-import { type AlertPart, operatorParts } from '../operator/contributions.ts'
+import { type AlertPart, contribute } from '../operator/contributions.ts'
 import type { Context } from '../operator/operation.ts'
 import { alertOperations } from '../operator/operations/alerts.ts'
 import type { AlertRules, AlertTestRow } from '../views.ts'
@@ -126,9 +126,7 @@ const rowOf = (receiver: Receiver, { state, outcome, status, detail }: Row): Ale
 /** Lets the operations of operators run. */
 export const offerToOperators = (host: HostBase): void => {
   const section = sectionOf(host)
-  const parts = operatorParts(host)
-  if (section) parts.alerts = alertPart(section)
-  else delete parts.alerts
+  contribute(host, 'alerts', section && alertPart(section))
 }
 
 export const commands: Readonly<Record<string, Command>> = {

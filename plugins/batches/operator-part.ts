@@ -2,7 +2,7 @@
 import type { Command, HostBase } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
-import { type BatchPart, operatorParts } from '../operator/contributions.ts'
+import { type BatchPart, contribute } from '../operator/contributions.ts'
 import { batchOperations } from '../operator/operations/batches.ts'
 import type { BatchRow } from '../views.ts'
 import { type Batch, batchOf, batchView } from './batch.ts'
@@ -66,7 +66,7 @@ const batchPart: BatchPart = {
 
 /** Lets the operations of operators run. */
 export const offerToOperators = (host: HostBase): void => {
-  operatorParts(host).batches = batchPart
+  contribute(host, 'batches', batchPart)
 }
 
 export const commands: Readonly<Record<string, Command>> = {

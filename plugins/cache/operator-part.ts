@@ -2,7 +2,7 @@
 import type { Command, HostBase } from '../../engine/plugin.ts'
 import { modelsOf } from '../catalogue/configured.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
-import { type CachePart, operatorParts } from '../operator/contributions.ts'
+import { type CachePart, contribute } from '../operator/contributions.ts'
 import { cacheOperations } from '../operator/operations/cache.ts'
 import { purge, SIZE } from './tables.ts'
 
@@ -24,10 +24,8 @@ const PART: CachePart = {
 
 /** Lets the operations of operators run. */
 export const offerToOperators = (host: HostBase): void => {
-  const parts = operatorParts(host)
   const isUsed = Object.values(modelsOf(host)).some(({ cache }) => cache !== undefined)
-  if (isUsed) parts.cache = PART
-  else delete parts.cache
+  contribute(host, 'cache', isUsed ? PART : undefined)
 }
 
 export const commands: Readonly<Record<string, Command>> = {

@@ -3,7 +3,7 @@
 import type { Command, HostBase } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
-import { type JournalPart, operatorParts } from '../operator/contributions.ts'
+import { contribute, type JournalPart } from '../operator/contributions.ts'
 import { journalOperations } from '../operator/operations/journal.ts'
 import { findRecord } from './find-record.ts'
 import { replay } from './replay.ts'
@@ -46,9 +46,7 @@ const PART: JournalPart = {
 
 /** Lets the operations of operators run. */
 export const offerToOperators = (host: HostBase): void => {
-  const parts = operatorParts(host)
-  if (sectionOf(host)) parts.journal = PART
-  else delete parts.journal
+  contribute(host, 'journal', sectionOf(host) && PART)
 }
 
 export const commands: Readonly<Record<string, Command>> = {

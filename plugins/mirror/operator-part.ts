@@ -1,12 +1,13 @@
 /** The report on copies for operators, and the command `tollgate mirror`. */
-import type { Command, HostBase, Row } from '../../engine/plugin.ts'
+import type { Command, HostBase } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { modelsOf } from '../catalogue/configured.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { subcommandsOf } from '../operator/command-line.ts'
-import { type MirrorPart, operatorParts } from '../operator/contributions.ts'
+import { contribute, type MirrorPart } from '../operator/contributions.ts'
 import { mirrorOperations } from '../operator/operations/mirror.ts'
-import type { MirrorReportRow } from '../views.ts'
+import { rowReader } from '../operator/rows.ts'
+import { MIRROR_COLUMNS } from '../rows/operations.ts'
 import { DAY, readReport } from './tables.ts'
 
 const PART: MirrorPart = {
@@ -15,36 +16,22 @@ const PART: MirrorPart = {
     return rows.map(reportRowOf)
   },
 }
-const reportRowOf = (row: Row): MirrorReportRow => {
-  const count = (name: string): number => Number(row[name])
-  const calls = Math.max(1, count('calls'))
-  const compared = count('compared')
+const reportRowOf = rowReader(MIRROR_COLUMNS, row => {
+  const calls = Math.max(1, Number(row.calls))
+  const [compared, agreed] = [Number(row.compared), Number(row.agreed)]
   return {
-    model: String(row.model),
-    target: String(row.target),
-    calls: count('calls'),
-    first_failed: count('first_failed'),
-    failed: count('failed'),
-    first_ms: Math.round(count('first_ms') / calls),
-    ms: Math.round(count('ms') / calls),
-    first_input: count('first_input'),
-    first_output: count('first_output'),
-    input: count('input'),
-    output: count('output'),
+    first_ms: Math.round(Number(row.first_ms) / calls),
+    ms: Math.round(Number(row.ms) / calls),
     first_cost: printMoney(nanosOf(row.first_cost)),
     cost: printMoney(nanosOf(row.cost)),
-    compared,
-    agreed: count('agreed'),
-    agreement: compared === 0 ? null : Math.round((count('agreed') / compared) * 1_000) / 1_000,
+    agreement: compared === 0 ? null : Math.round((agreed / compared) * 1_000) / 1_000,
   }
-}
+})
 
 /** Lets the operations of operators run. */
 export const offerToOperators = (host: HostBase): void => {
-  const parts = operatorParts(host)
   const isUsed = Object.values(modelsOf(host)).some(({ mirror }) => mirror !== undefined)
-  if (isUsed) parts.mirror = PART
-  else delete parts.mirror
+  contribute(host, 'mirror', isUsed ? PART : undefined)
 }
 
 export const commands: Readonly<Record<string, Command>> = {

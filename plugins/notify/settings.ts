@@ -4,7 +4,9 @@ import type { Database, HostBase, Row, Sql, Statement } from '../../engine/plugi
 import { moneyIn, printMoney } from '../billing/money.ts'
 import { balanceInSql, lockWallet } from '../ledger/views/wallets.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
-import type { NotificationSettings, OwnDelivery } from '../views.ts'
+import { isoTime, rowReader } from '../operator/rows.ts'
+import { OWN_DELIVERY_COLUMNS } from '../rows/work.ts'
+import type { NotificationSettings } from '../views.ts'
 import { ADDRESSES, LIST_MAILS } from '../webhooks/account-mails.ts'
 import { admitAddress } from '../webhooks/address.ts'
 import { lastMessage } from '../webhooks/delivery.ts'
@@ -156,7 +158,7 @@ export const showSettings = async (
     url: settings.url ?? null,
     threshold: settings.threshold === undefined ? null : printMoney(settings.threshold),
     secret: secret ?? (settings.secret === undefined ? null : maskSecret(settings.secret)),
-    disabled: settings.disabledAt === undefined ? null : timeOf(settings.disabledAt),
+    disabled: settings.disabledAt === undefined ? null : isoTime(settings.disabledAt),
     deliveries: rows.map(showDelivery),
     can_mail: mailSettingsOf(host) !== undefined,
     mail: settings.mail.address ?? null,
@@ -165,13 +167,7 @@ export const showSettings = async (
   }
 }
 /** The state of an outbox event. */
-export const showDelivery = (row: Row): OwnDelivery => ({
-  id: String(row.id),
-  state: String(row.state),
-  attempts: Number(row.attempts),
-  created: timeOf(row.created),
-  next: row.state === 'pending' ? timeOf(row.due) : null,
-  status: row.status === null ? null : Number(row.status),
+export const showDelivery = rowReader(OWN_DELIVERY_COLUMNS, row => ({
+  next: row.state === 'pending' ? isoTime(row.due) : null,
   message: lastMessage(row),
-})
-const timeOf = (at: unknown): string => new Date(Number(at)).toISOString()
+}))

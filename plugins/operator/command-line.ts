@@ -1,9 +1,10 @@
 /** Makes the commands of operators from the table of operations. */
 import { userInfo } from 'node:os'
 import { UsageError } from '../../engine/cli/kit.ts'
-import type { Fault, HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
+import type { CommandResult, Fault, HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
 import { validatorOf } from '../schema/compile.ts'
-import { type Actor, type Operation, runOperation } from './operation.ts'
+import { type Actor, type CommandInput, type Operation, runOperation } from './operation.ts'
+import { type Cells, singleRow } from './rows.ts'
 
 /** A container may run as a user without a name. */
 export const commandActor = (): Actor => {
@@ -24,7 +25,7 @@ export const subcommandsOf = (
     operations.flatMap(operation => {
       const { name, summary, command } = operation
       if (!command) return []
-      const { read, print, arguments: words, example, options } = command
+      const { read, print = printData, arguments: words, example, options } = command
       const single: SingleCommand = {
         summary,
         example,
@@ -32,13 +33,29 @@ export const subcommandsOf = (
         ...(options && { options }),
         async run({ positionals, values }, host) {
           prepare(host)
-          const args = (await read({ positionals, values, host })) as Json
+          const input = { positionals, values, host }
+          const args = read ? ((await read(input)) as Json) : argumentsIn(input, operation)
           return print(await runWhole(operation, args, host))
         },
       }
       return [[name.split(' ')[1] ?? '', single]]
     }),
   )
+
+const argumentsIn = (
+  { positionals, values }: CommandInput,
+  { arguments: { schema }, command }: Operation,
+): Json => {
+  const names = Object.keys(schema.properties ?? {})
+  const options = Object.keys(command?.options ?? {})
+  const entries = [
+    ...positionals.map((word, index) => [names[index], word]),
+    ...options.map(option => [option.replaceAll('-', '_'), values[option]]),
+  ]
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+}
+const printData = (data: unknown): CommandResult =>
+  Array.isArray(data) ? { rows: data } : singleRow(data as Cells)
 
 /** Throws a UsageError that names the option or the argument, such as `--at-limit` or `PER`. */
 const checkArguments = (

@@ -14,6 +14,7 @@ import type {
   TaskRow,
   TaskView,
 } from '../views.ts'
+import { fault } from './faults.ts'
 import type { Context } from './operation.ts'
 
 type Fields = { readonly [name: string]: Json }
@@ -94,6 +95,34 @@ interface OperatorParts {
   testUpstream?(host: HostBase, name: string): Promise<readonly Fields[]>
   /** The models that an upstream lists by itself. Rejects with MODELS_UNLISTED. */
   offeredModels?(host: HostBase, upstream: string): Promise<readonly string[]>
+}
+
+const ABSENT = {
+  tasks: 'ADMIN_NO_TASKS',
+  batches: 'ADMIN_NO_BATCHES',
+  alerts: 'ADMIN_NO_ALERTS',
+  cache: 'ADMIN_NO_CACHE',
+  mirror: 'ADMIN_NO_MIRROR',
+  journal: 'ADMIN_NO_JOURNAL',
+} as const
+/** Throws a fault that says what the configuration lacks. */
+export const partOf = <Name extends keyof typeof ABSENT>(
+  host: HostBase,
+  name: Name,
+): NonNullable<OperatorParts[Name]> => {
+  const part = operatorParts(host)[name]
+  if (!part) throw fault(ABSENT[name])
+  return part
+}
+/** Undefined: the configuration does not use the plugin. */
+export const contribute = <Name extends keyof OperatorParts>(
+  host: HostBase,
+  name: Name,
+  part: OperatorParts[Name],
+): void => {
+  const parts = operatorParts(host)
+  if (part) parts[name] = part
+  else delete parts[name]
 }
 
 export const operatorParts = (host: Pick<HostBase, 'share'>): OperatorParts =>

@@ -1,11 +1,11 @@
 /** Failed calls of all accounts, for commands and admin endpoints. */
-import type { Database, Row } from '../../engine/plugin.ts'
+import type { Database } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
-import { attemptsOf, FIND_FAILED_CALL, failedCallsOfAll, failureOf } from '../calls/statements.ts'
+import { attemptsOf, FIND_FAILED_CALL, failedCallsOfAll } from '../calls/statements.ts'
 import { ACCOUNT_BY_ID, withAccountNames } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
-import type { FailedCallView } from '../views.ts'
-import { isoTime } from './rows.ts'
+import { FAILED_CALL_COLUMNS, type FailedCallView } from '../rows/calls.ts'
+import { rowReader } from './rows.ts'
 
 const ALL = failedCallsOfAll(
   text => `${withAccountNames(text, 'account')} ORDER BY r.at DESC, r.request DESC`,
@@ -74,17 +74,8 @@ export const findFailedCall = async (
   return viewOf({ ...row, account_name: account?.name ?? null })
 }
 
-const viewOf = (row: Row): FailedCallView => ({
-  request: String(row.request),
-  at: isoTime(row.at),
+const viewOf = rowReader(FAILED_CALL_COLUMNS, row => ({
   account: Number(row.account) || null,
-  account_name: row.account_name == null ? null : String(row.account_name),
-  key: row.key === null ? null : Number(row.key),
-  route: String(row.route),
-  model: String(row.model),
-  ...failureOf(row),
-  ms: Number(row.ms),
   cost: printMoney(nanosOf(row.amount)),
-  omitted: Number(row.omitted),
   attempts: attemptsOf(row),
-})
+}))

@@ -77,9 +77,11 @@ interface CommandForm<A extends Arguments, Data> {
   readonly arguments?: string
   readonly example: string
   readonly options?: Readonly<Record<string, CommandOption>>
-  /** Throws a UsageError for bad input. */
-  read(input: CommandInput): RawOf<A> | Promise<RawOf<A>>
-  print(data: Data): CommandResult
+  /** Throws a UsageError for bad input. By default the words are the first arguments in their
+   *  order, and options have the names of arguments. */
+  read?(input: CommandInput): RawOf<A> | Promise<RawOf<A>>
+  /** By default a list is printed as rows, and an object as one row. */
+  print?(data: Data): CommandResult
   /** It prints the first page of a list only. */
   readonly isFirstPage?: true
 }

@@ -1,12 +1,13 @@
 /** Events of webhooks as an operator sees them. */
 import { object, oneOf, type ValueOf } from '../../engine/config/shape.ts'
-import type { Database, Row, Sql } from '../../engine/plugin.ts'
+import type { Database, Sql } from '../../engine/plugin.ts'
 import { withAccountNames } from '../credentials/statements.ts'
+import { EVENT_COLUMNS } from '../rows/work.ts'
 import type { DeliveryRow } from '../views.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { EVENTS } from '../webhooks/statements.ts'
 import { ANY_ACCOUNT, CURSOR } from './arguments.ts'
-import { isoTime } from './rows.ts'
+import { isoTime, pageOf, rowReader } from './rows.ts'
 
 const PAGE = 100
 export const EVENT_STATES = ['pending', 'delivered', 'failed'] as const
@@ -38,8 +39,7 @@ export const eventsPage = async (
   const [state, cursor] = [query.state ?? null, query.cursor ?? null]
   const values = [state, state, account, account, cursor, cursor, PAGE + 1]
   const rows = await database.read(LIST, values)
-  const page = rows.slice(0, PAGE)
-  return { data: page.map(rowOf), next: rows.length > PAGE ? String(page.at(-1)?.id) : null }
+  return pageOf(rows, PAGE, rowOf)
 }
 export const findEvent = async (
   database: Pick<Database, 'read'>,
@@ -51,16 +51,9 @@ export const findEvent = async (
 
 const timeOf = (value: unknown): string | null => (value == null ? null : isoTime(value))
 /** Without the path and the query of the URL, which may contain secrets. */
-const rowOf = (row: Row): DeliveryRow => ({
-  id: String(row.id),
-  account: Number(row.endpoint),
-  account_name: row.account_name === null ? null : String(row.account_name),
-  receiver: hostOf(String(row.url ?? '')),
-  state: row.state as DeliveryRow['state'],
-  attempts: Number(row.attempts),
-  created: timeOf(row.created),
-  last: timeOf(row.at),
-  next: row.state === 'pending' ? timeOf(row.due) : null,
-  outcome: row.outcome === null ? null : String(row.outcome),
-  status: row.status === null ? null : Number(row.status),
-})
+const rowOf = rowReader(EVENT_COLUMNS, ({ endpoint, url, at, state, due }) => ({
+  account: Number(endpoint),
+  receiver: hostOf(String(url ?? '')),
+  last: timeOf(at),
+  next: state === 'pending' ? timeOf(due) : null,
+}))

@@ -23,7 +23,7 @@ import { MONEY, TOKENS } from './money.ts'
 /** The states of a charge. */
 export const CHARGE_STATES = ['open', 'settled', 'released'] as const
 /** A charge in lists. `planned`: the part of the cost that the plan of the account paid. */
-export const CHARGE_ROW = object({
+export const CHARGE_COLUMNS = {
   request: text,
   at: time,
   account: integer,
@@ -38,7 +38,8 @@ export const CHARGE_ROW = object({
   refunded: MONEY,
   uncollected: MONEY,
   planned: MONEY,
-})
+}
+export const CHARGE_ROW = object(CHARGE_COLUMNS)
 export type ChargeRow = TypeOf<typeof CHARGE_ROW>
 const FINDING = object({ rule: text, subject: text, detail: text })
 export const AUDIT = object({ balanced: boolean, time, findings: list(FINDING) })
@@ -128,7 +129,7 @@ export const ATTEMPT = open(
 )
 export type Try = TypeOf<typeof ATTEMPT>
 /** A failed call for operators. `account` null: it had no valid credential. */
-export const FAILED_CALL = object({
+export const FAILED_CALL_COLUMNS = {
   request: text,
   at: time,
   account: nullable(integer),
@@ -143,7 +144,8 @@ export const FAILED_CALL = object({
   cost: MONEY,
   omitted: described('Failed calls of the account before it that are not kept.', integer),
   attempts: list(ATTEMPT),
-})
+}
+export const FAILED_CALL = object(FAILED_CALL_COLUMNS)
 export type FailedCallView = TypeOf<typeof FAILED_CALL>
 
 // ---------------------------------------------------------------- sums

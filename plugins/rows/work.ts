@@ -140,7 +140,7 @@ export const MAIL_COLUMNS = {
 export type MailRow = RowOf<typeof MAIL_COLUMNS>
 
 /** An event of a webhook of the calling account. */
-export const OWN_DELIVERY = object({
+export const OWN_DELIVERY_COLUMNS = {
   id: text,
   state: text,
   attempts: integer,
@@ -148,7 +148,8 @@ export const OWN_DELIVERY = object({
   next: nullable(time),
   status: nullable(integer),
   message: text,
-})
+}
+export const OWN_DELIVERY = object(OWN_DELIVERY_COLUMNS)
 export type OwnDelivery = TypeOf<typeof OWN_DELIVERY>
 export const TEST_DELIVERY = envelopeOf(OWN_DELIVERY)
 export type TestDelivery = TypeOf<typeof TEST_DELIVERY>

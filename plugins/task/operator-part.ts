@@ -3,7 +3,7 @@ import { errors } from '../../engine/errors.ts'
 import type { HostBase, Statement } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { chargeLate } from '../ledger/views/task-charges.ts'
-import { operatorParts, type TaskPart, type TaskSummary } from '../operator/contributions.ts'
+import { contribute, type TaskPart, type TaskSummary } from '../operator/contributions.ts'
 import type { Context } from '../operator/operation.ts'
 import { taskCommands } from '../operator/operations/tasks.ts'
 import type { PausedUpstream } from '../views.ts'
@@ -164,7 +164,7 @@ const taskPart: TaskPart = {
 
 /** Lets the operations of operators run. */
 export const offerToOperators = (host: HostBase): void => {
-  operatorParts(host).tasks = taskPart
+  contribute(host, 'tasks', taskPart)
 }
 
 /** The amount that a task still holds: nothing once it has ended. */

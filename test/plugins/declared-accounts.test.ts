@@ -9,11 +9,11 @@ import { addMember } from '../../plugins/credentials/members.ts'
 import { applyCommand, exportAccounts } from '../../plugins/declared-accounts/command.ts'
 import { IdentityKeys } from '../../plugins/identity-provider/identity-keys.ts'
 import { runWhole } from '../../plugins/operator/command-line.ts'
-import { OPERATIONS } from '../../plugins/operator/table.ts'
 import { blockOf } from '../docs/blocks.ts'
 import { runCommand } from '../helpers/gateway/command-line.ts'
 import { hostOver, openAccountsIn } from '../helpers/store/accounts.ts'
 import { makeLedger } from '../helpers/store/membership.ts'
+import { operationNamed } from '../helpers/store/operations.ts'
 import { sql, startBoth } from '../helpers/store/store.ts'
 
 const COMMANDS = {
@@ -334,9 +334,7 @@ for (const { engine, database } of await startBoth(t, []))
     await t.test('apply: --prune keeps what has money, and says so before it changes', async t => {
       const rich = await account('rich')
       await account('poor')
-      const credit = OPERATIONS.find(({ name }) => name === 'accounts credit')
-      if (!credit) throw new Error('there is no operation accounts credit')
-      await runWhole(credit, { account: 'rich', amount: 5 }, host)
+      await runWhole(operationNamed('accounts credit'), { account: 'rich', amount: 5 }, host)
       const before = await exported()
       const { rich: _, poor: __, ...others } = before
       const preview = await apply(others, '--prune', '--dry-run')
@@ -349,8 +347,7 @@ for (const { engine, database } of await startBoth(t, []))
         /cannot delete account rich \(kept: it has a balance of 5\)\. .*Nothing was changed/,
       )
       t.same(await exported(), before)
-      const forced = OPERATIONS.find(({ name }) => name === 'accounts delete')
-      if (forced) await runWhole(forced, { account: rich, force: true }, host)
+      await runWhole(operationNamed('accounts delete'), { account: rich, force: true }, host)
       t.match(await apply(others, '--prune'), { exit: 0, out: /poor +active +deleted/ })
     })
 

@@ -1,5 +1,5 @@
 /** Endpoints of operators for the ledger: audit, and charges of all accounts. */
-import type { HostBase, Row, Sql } from '../../../engine/plugin.ts'
+import type { HostBase, Sql } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { FIND_BY_ID, withAccountNames } from '../../credentials/statements.ts'
@@ -8,12 +8,13 @@ import { nanosOf } from '../../ledger/statements.ts'
 import { ALL_CALLS, CALLS_OF } from '../../ledger/views/usage.ts'
 import { MOST_EXAMINED, SEARCH_END } from '../../ledger/views/usage-lists.ts'
 import { queryFault } from '../../operator/faults.ts'
+import { isoTime, rowReader } from '../../operator/rows.ts'
 import {
   AUDIT,
   type AuditReport,
+  CHARGE_COLUMNS,
   CHARGE_ROW,
   CHARGE_STATES,
-  type ChargeRow,
 } from '../../rows/calls.ts'
 import { list as listOf } from '../../shapes.ts'
 import {
@@ -29,7 +30,7 @@ const PAGE = 100
 
 const runAudit = async (_: AdminCall, { database }: HostBase): Promise<AdminResult> => {
   const findings = await audit(database)
-  const now = new Date(await database.now()).toISOString()
+  const now = isoTime(await database.now())
   const report: AuditReport = {
     balanced: findings.length === 0,
     time: now,
@@ -38,25 +39,10 @@ const runAudit = async (_: AdminCall, { database }: HostBase): Promise<AdminResu
   return { data: report }
 }
 
-const chargeOf = (row: Row): ChargeRow => {
-  const amount = (value: Row[string] | undefined) => printMoney(nanosOf(value ?? 0))
-  return {
-    request: String(row.request),
-    at: new Date(Number(row.opened)).toISOString(),
-    account: Number(row.account),
-    account_name: row.account_name === null ? null : String(row.account_name),
-    key: row.key === null ? null : Number(row.key),
-    route: String(row.route),
-    model: String(row.model),
-    state: String(row.state) as ChargeRow['state'],
-    task: row.task === null ? null : String(row.task),
-    cost: amount(row.amount),
-    held: amount(row.held),
-    refunded: amount(row.refunded),
-    uncollected: amount(row.uncollected),
-    planned: amount(row.planned),
-  }
-}
+const chargeOf = rowReader(CHARGE_COLUMNS, ({ opened, amount }) => ({
+  at: isoTime(opened),
+  cost: printMoney(nanosOf(amount)),
+}))
 
 const withNames = (calls: Sql): Sql => ({
   name: `console: ${calls.name}`,

@@ -161,7 +161,7 @@ const limitOf = (
 /** By name. The configuration check has reported the problems. */
 export const plansIn = (host: Pick<HostBase, 'section'>): ReadonlyMap<string, Plan> => {
   const currency = configuredCurrency(host)
-  const shape = object(undefined, SHAPE, {})
+  const shape = object(undefined, SHAPE)
   return new Map(
     Object.entries(host.section<Section>('plans')).map(([name, raw]) => {
       const { models, per, zone, after, renew, rollover, price } = shape.read(raw)

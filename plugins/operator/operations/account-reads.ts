@@ -23,7 +23,6 @@ export const accountsList = operation({
   command: {
     example: 'tollgate accounts list --json',
     options: { all: { type: 'boolean', summary: 'deleted accounts too' } },
-    read: ({ values: { all } }) => ({ all: all === true }),
     print: accounts => ({
       rows: accounts.map(({ used: _, overdraft: _o, limits: _l, ...cells }) => cells),
     }),

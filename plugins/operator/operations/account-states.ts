@@ -14,11 +14,6 @@ import { singleRow } from '../rows.ts'
 import { issueLink } from './sign-in-links.ts'
 
 const ONLY_ACCOUNT = object(undefined, { account: ACCOUNT })
-const onlyAccount = ({
-  positionals: [account = ''],
-}: {
-  readonly positionals: readonly string[]
-}) => ({ account })
 const refuseSelf = ({ actor }: Context, { id, name }: NamedAccount): void => {
   if (actor.account === id) throw fault('ADMIN_SELF', [name])
 }
@@ -33,8 +28,6 @@ export const accountsLink = operation({
   command: {
     arguments: 'NAME',
     example: 'tollgate accounts link ann',
-    read: onlyAccount,
-    print: singleRow,
   },
   async run(context, { account: nameOrId }) {
     const { id, name } = await findAccount(context.store, nameOrId)
@@ -58,10 +51,6 @@ export const accountsDelete = operation({
     options: {
       force: { type: 'boolean', summary: 'also with money, debts, running calls or open tasks' },
     },
-    read: ({ positionals: [account = ''], values: { force } }) => ({
-      account,
-      force: force === true,
-    }),
     print: ({ id, name, state }) => singleRow({ id, name, state }),
   },
   async run(context, { account: nameOrId, force = false }) {
@@ -91,7 +80,6 @@ export const suspension = (verb: 'suspend' | 'resume', summary: string): Operati
     command: {
       arguments: 'NAME',
       example: `tollgate accounts ${verb} ann`,
-      read: onlyAccount,
       print: ({ id, name, state }) => singleRow({ id, name, state }),
     },
     async run(context, { account }) {

@@ -1,18 +1,11 @@
 /** The operations on alerts. The plugin `alerts` does the work. */
 import { EXIT } from '../../../engine/cli/kit.ts'
 import { object } from '../../../engine/config/shape.ts'
-import type { HostBase } from '../../../engine/plugin.ts'
 import { ALERT_COLUMNS, ALERT_RULES, TEST_COLUMNS } from '../../rows/operations.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
-import { type AlertPart, operatorParts } from '../contributions.ts'
-import { fault } from '../faults.ts'
+import { partOf } from '../contributions.ts'
 import { type Operation, operation } from '../operation.ts'
 
-const partOf = (host: HostBase): AlertPart => {
-  const { alerts } = operatorParts(host)
-  if (!alerts) throw fault('ADMIN_NO_ALERTS')
-  return alerts
-}
 const NOTHING = object(undefined, {})
 
 const list = operation({
@@ -24,10 +17,8 @@ const list = operation({
   result: listOf(row(ALERT_COLUMNS)),
   command: {
     example: 'tollgate alerts list',
-    read: () => ({}),
-    print: rows => ({ rows }),
   },
-  run: async ({ host }) => ({ data: await partOf(host).list(host) }),
+  run: async ({ host }) => ({ data: await partOf(host, 'alerts').list(host) }),
 })
 
 const rules = operation({
@@ -39,7 +30,6 @@ const rules = operation({
   result: row(ALERT_RULES),
   command: {
     example: 'tollgate alerts rules',
-    read: () => ({}),
     print: data => ({
       rows: data.rules.map(({ rule, state, firing, fired, recovered, waits }) => ({
         rule,
@@ -52,7 +42,7 @@ const rules = operation({
       json: data,
     }),
   },
-  run: async ({ host }) => ({ data: await partOf(host).rules(host) }),
+  run: async ({ host }) => ({ data: await partOf(host, 'alerts').rules(host) }),
 })
 
 const test = operation({
@@ -63,13 +53,12 @@ const test = operation({
   result: listOf(row(TEST_COLUMNS)),
   command: {
     example: 'tollgate alerts test',
-    read: () => ({}),
     print: rows => ({
       rows,
       exit: rows.some(({ state }) => state === 'failed') ? EXIT.runTime : EXIT.ok,
     }),
   },
-  run: async context => ({ data: await partOf(context.host).test(context) }),
+  run: async context => ({ data: await partOf(context.host, 'alerts').test(context) }),
 })
 
 /** In the order of the help. */

@@ -1,23 +1,15 @@
 /** The operations on batches of all accounts. The plugin `batches` does the work. */
 import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { object, oneOf, required, text } from '../../../engine/config/shape.ts'
-import type { HostBase } from '../../../engine/plugin.ts'
 import { BATCH_COLUMNS, BATCH_STATES } from '../../rows/work.ts'
 import { fields, list as listOf, object as row } from '../../shapes.ts'
 import { ANY_ACCOUNT } from '../arguments.ts'
-import { type BatchPart, operatorParts } from '../contributions.ts'
-import { fault } from '../faults.ts'
-import { type CommandInput, type Operation, operation } from '../operation.ts'
+import { partOf } from '../contributions.ts'
+import { type Operation, operation } from '../operation.ts'
 
-const partOf = (host: HostBase): BatchPart => {
-  const { batches } = operatorParts(host)
-  if (!batches) throw fault('ADMIN_NO_BATCHES')
-  return batches
-}
 const ONLY_BATCH = object(undefined, {
   batch: required(text('The id of the batch.', { maxLength: 128 })),
 })
-const readBatch = ({ positionals: [batch = ''] }: CommandInput) => ({ batch })
 
 const list = operation({
   name: 'batches list',
@@ -46,9 +38,8 @@ const list = operation({
         throw new UsageError(`--state must be one of ${BATCH_STATES.join(', ')}`)
       return { ...(account !== undefined && { account }), ...(state !== undefined && { state }) }
     },
-    print: rows => ({ rows }),
   },
-  run: async ({ host }, filter) => ({ data: await partOf(host).list(host, filter) }),
+  run: async ({ host }, filter) => ({ data: await partOf(host, 'batches').list(host, filter) }),
 })
 
 const show = operation({
@@ -61,10 +52,9 @@ const show = operation({
   command: {
     arguments: 'ID',
     example: 'tollgate batches show batch_6f1d0a3c9b7e4d2f8a5c1e0b3d7f9a24',
-    read: readBatch,
     print: batch => ({ text: JSON.stringify(batch, null, 2), json: batch }),
   },
-  run: async ({ host }, { batch }) => ({ data: await partOf(host).show(host, batch) }),
+  run: async ({ host }, { batch }) => ({ data: await partOf(host, 'batches').show(host, batch) }),
 })
 
 const cancel = operation({
@@ -76,11 +66,10 @@ const cancel = operation({
   command: {
     arguments: 'ID',
     example: 'tollgate batches cancel batch_6f1d0a3c9b7e4d2f8a5c1e0b3d7f9a24',
-    read: readBatch,
     print: batch => ({ rows: [batch] }),
   },
   run: async (context, { batch }) => ({
-    data: await partOf(context.host).cancel(context, batch),
+    data: await partOf(context.host, 'batches').cancel(context, batch),
   }),
 })
 

@@ -1,22 +1,11 @@
 /** The operations on the cache of answers. The plugin `cache` does the work. */
-
-import { textOf } from '../../../engine/cli/kit.ts'
 import { object, text } from '../../../engine/config/shape.ts'
-import type { HostBase } from '../../../engine/plugin.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { CACHE_COLUMNS, PURGE_COLUMNS } from '../../rows/operations.ts'
 import { object as row } from '../../shapes.ts'
 import { ANY_ACCOUNT } from '../arguments.ts'
-import { type CachePart, operatorParts } from '../contributions.ts'
-import { fault } from '../faults.ts'
+import { partOf } from '../contributions.ts'
 import { type Operation, operation } from '../operation.ts'
-import { singleRow } from '../rows.ts'
-
-const partOf = (host: HostBase): CachePart => {
-  const { cache } = operatorParts(host)
-  if (!cache) throw fault('ADMIN_NO_CACHE')
-  return cache
-}
 
 const show = operation({
   name: 'cache show',
@@ -27,10 +16,8 @@ const show = operation({
   result: row(CACHE_COLUMNS),
   command: {
     example: 'tollgate cache show',
-    read: () => ({}),
-    print: data => singleRow(data),
   },
-  run: async ({ host }) => ({ data: await partOf(host).show(host) }),
+  run: async ({ host }) => ({ data: await partOf(host, 'cache').show(host) }),
 })
 
 const purge = operation({
@@ -48,14 +35,9 @@ const purge = operation({
       account: { type: 'string', value: 'NAME', summary: 'only answers of this account' },
       model: { type: 'string', value: 'MODEL', summary: 'only answers of this key of `models:`' },
     },
-    read: ({ values }) => {
-      const [account, model] = [textOf(values.account), textOf(values.model)]
-      return { ...(account !== undefined && { account }), ...(model !== undefined && { model }) }
-    },
-    print: data => singleRow(data),
   },
   async run(context, { account: nameOrId, model }) {
-    const part = partOf(context.host)
+    const part = partOf(context.host, 'cache')
     const account =
       nameOrId === undefined
         ? undefined

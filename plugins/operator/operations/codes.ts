@@ -124,8 +124,6 @@ const list = operation({
   result: listOf(row(CODE_COLUMNS)),
   command: {
     example: 'tollgate codes list',
-    read: () => ({}),
-    print: rows => ({ rows }),
   },
   run: ({ store, now }, page) => codesPage(store, now, page),
 })
@@ -140,7 +138,6 @@ const revoke = operation({
   command: {
     arguments: 'CODE',
     example: 'tollgate codes revoke 0123456789ab',
-    read: ({ positionals: [code = ''] }) => ({ code }),
     print: ({ id, state }) => singleRow({ id, state }),
   },
   async run({ store, now }, { code }) {

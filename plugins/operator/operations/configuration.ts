@@ -44,7 +44,6 @@ const presets = operation({
   result: listOf(row(PRESET_COLUMNS)),
   command: {
     example: 'tollgate config presets',
-    read: () => ({}),
     print: rows => ({
       rows: rows.map(({ name, title, needs, variable }) => ({
         name,
@@ -153,7 +152,6 @@ const offers = operation({
   command: {
     arguments: 'UPSTREAM',
     example: 'tollgate config offers deepseek',
-    read: ({ positionals: [upstream = ''] }) => ({ upstream }),
     print: rows => ({
       rows: rows.map(({ model, isConfigured }) => ({
         model,

@@ -1,19 +1,19 @@
 /** Operations on credits: payments that are credited by their reference, and the list of them. */
 import { textOf } from '../../../engine/cli/kit.ts'
 import { integer, object, required, text } from '../../../engine/config/shape.ts'
-import type { HostBase, Row } from '../../../engine/plugin.ts'
+import type { HostBase } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { expiryOf, noteOf } from '../../credentials/input.ts'
-import { CREDITS_OF, nanosOf } from '../../ledger/statements.ts'
+import { CREDITS_OF } from '../../ledger/statements.ts'
 import { CREDIT_COLUMNS, PAYMENT } from '../../rows/money.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
-import type { CreditRow, PaymentRow } from '../../views.ts'
+import type { PaymentRow } from '../../views.ts'
 import { accountRowById } from '../accounts.ts'
 import { ACCOUNT, amount, LIMIT, NOTE, noteBy } from '../arguments.ts'
 import { fault } from '../faults.ts'
 import { type Operation, operation, runOperation } from '../operation.ts'
-import { isoTime, singleRow } from '../rows.ts'
+import { isoTime, rowReader, singleRow } from '../rows.ts'
 import { PAID_PLAN } from './plans/grants.ts'
 import { payOnce } from './plans/pay-once.ts'
 
@@ -98,8 +98,6 @@ const list = operation({
   command: {
     arguments: 'NAME',
     example: 'tollgate credits list ann',
-    read: ({ positionals: [account = ''] }) => ({ account }),
-    print: rows => ({ rows }),
   },
   own: [{ view: 'list-credits', access: 'team' }],
   async run({ store, own }, { account, limit = USUAL, cursor = Number.MAX_SAFE_INTEGER }) {
@@ -109,14 +107,7 @@ const list = operation({
     return { data: rows.map(creditRow), next: last ? String(last.id) : null }
   },
 })
-const creditRow = ({ id, at, kind, amount: nanos, request, note }: Row): CreditRow => ({
-  id: Number(id),
-  at: isoTime(at),
-  kind: kind as CreditRow['kind'],
-  amount: printMoney(nanosOf(nanos)),
-  request: request === null ? null : String(request),
-  note: String(note),
-})
+const creditRow = rowReader(CREDIT_COLUMNS)
 
 export const creditOperations: readonly Operation[] = [pay, list]
 

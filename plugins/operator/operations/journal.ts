@@ -1,23 +1,16 @@
 /** The operations on consents to the journal. The plugin `journal` does the work. */
 import { flag, object, required } from '../../../engine/config/shape.ts'
-import type { HostBase } from '../../../engine/plugin.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { CONSENT_COLUMNS } from '../../rows/operations.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
 import type { ConsentRow } from '../../views.ts'
 import { ACCOUNT } from '../arguments.ts'
-import { type JournalPart, operatorParts } from '../contributions.ts'
-import { fault } from '../faults.ts'
+import { partOf } from '../contributions.ts'
 import { type Operation, operation } from '../operation.ts'
 import { singleRow } from '../rows.ts'
 import { cacheOperations } from './cache.ts'
 import { mirrorOperations } from './mirror.ts'
 
-const partOf = (host: HostBase): JournalPart => {
-  const { journal } = operatorParts(host)
-  if (!journal) throw fault('ADMIN_NO_JOURNAL')
-  return journal
-}
 const cellsOf = (row: ConsentRow) => ({ ...row, consents: row.consents ? 'yes' : 'no' })
 
 const list = operation({
@@ -29,10 +22,9 @@ const list = operation({
   result: listOf(row(CONSENT_COLUMNS)),
   command: {
     example: 'tollgate journal list',
-    read: () => ({}),
     print: rows => ({ rows: rows.map(cellsOf), json: rows }),
   },
-  run: async ({ host }) => ({ data: await partOf(host).list(host) }),
+  run: async ({ host }) => ({ data: await partOf(host, 'journal').list(host) }),
 })
 
 const consent = operation({
@@ -56,7 +48,7 @@ const consent = operation({
     print: data => singleRow(cellsOf(data)),
   },
   async run(context, { account: nameOrId, consents }) {
-    const part = partOf(context.host)
+    const part = partOf(context.host, 'journal')
     const account = await findAccount(context.store, String(context.own ?? nameOrId))
     return { data: await part.consent(context, account, consents) }
   },

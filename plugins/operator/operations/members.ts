@@ -2,7 +2,7 @@
  *  the rights of his role. */
 import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { object, ofTypes, oneOf, reading, required } from '../../../engine/config/shape.ts'
-import type { CommandArguments, Row } from '../../../engine/plugin.ts'
+import type { CommandArguments } from '../../../engine/plugin.ts'
 import { findAccount } from '../../credentials/find.ts'
 import { nameOf } from '../../credentials/input.ts'
 import {
@@ -24,8 +24,8 @@ import type { MemberRole } from '../../slots.ts'
 import type { MemberView } from '../../views.ts'
 import { ACCOUNT, ACCOUNT_NAME, CURSOR, LIMIT, refuseNumber } from '../arguments.ts'
 import { queryFault } from '../faults.ts'
-import { type CommandInput, type Context, type Operation, operation } from '../operation.ts'
-import { isoTime, singleRow, whenCode } from '../rows.ts'
+import { type Context, type Operation, operation } from '../operation.ts'
+import { isoTime, pageOf, rowReader, whenCode } from '../rows.ts'
 import { issueLink } from './sign-in-links.ts'
 
 export const MEMBER = reading(
@@ -36,14 +36,9 @@ const ROLE = oneOf('What he may do in the team.', ROLES)
 
 const accountIn = async ({ own, store }: Context, nameOrId: string): Promise<number> =>
   own ?? (await findAccount(store, nameOrId)).id
-const viewOf = (member: Row): MemberView => ({
-  id: Number(member.id),
-  account: String(member.account_name),
-  name: String(member.name),
-  role: member.role as MemberRole,
-  keys: Number(member.keys),
-  created: isoTime(member.created),
-})
+const viewOf = rowReader(MEMBER_COLUMNS, ({ account_name: account }) => ({
+  account: String(account),
+}))
 /** Throws MEMBER_UNKNOWN. */
 export const memberIn = async ({ store }: Context, account: number, nameOrId: string) =>
   viewOf(await findMember(store, account, nameOrId))
@@ -84,10 +79,6 @@ const roleIn = ({ role }: CommandArguments['values']): MemberRole | undefined =>
 
 const changeOf = ({ name, role }: Pick<MemberView, 'name' | 'role'>) => ({ name, role })
 const ONE = object(undefined, { account: ACCOUNT, member: required(MEMBER) })
-const readOne = ({ positionals: [account = '', member = ''] }: CommandInput) => ({
-  account,
-  member,
-})
 const own = (verb: string) => [{ view: `${verb}-member`, inPath: 'member' }]
 
 export const membersList = operation({
@@ -111,8 +102,7 @@ export const membersList = operation({
     if (!/^\d{1,15}$/.test(cursor)) throw queryFault('cursor', '`next` of the page before')
     const account = await accountIn(context, nameOrId)
     const rows = await context.store.read(LIST_MEMBERS, [account, Number(cursor), limit + 1])
-    const page = rows.slice(0, limit).map(viewOf)
-    return { data: page, next: rows.length > limit ? String(page.at(-1)?.id) : null }
+    return pageOf(rows, limit, viewOf)
   },
 })
 
@@ -139,7 +129,6 @@ const membersInvite = operation({
       name: nameOf(name, 'The name of the member'),
       role: roleIn(values) ?? 'member',
     }),
-    print: singleRow,
   },
   async run(context, { account: nameOrId, name, role }) {
     const { host, store, actor, now, member } = context
@@ -181,8 +170,6 @@ const membersLink = operation({
   command: {
     arguments: 'ACCOUNT NAME',
     example: 'tollgate members link acme bob',
-    read: readOne,
-    print: singleRow,
   },
   async run(context, { account: nameOrId, member: named }) {
     const account = await accountIn(context, nameOrId)
@@ -211,15 +198,15 @@ const membersUpdate = operation({
       name: { type: 'string', value: 'NAME', summary: 'another name' },
       role: { type: 'string', value: 'ROLE', summary: ROLES.join(', ') },
     },
-    read: input => {
-      const [name, role] = [textOf(input.values.name), roleIn(input.values)]
+    read: ({ positionals: [account = '', member = ''], values }) => {
+      const [name, role] = [textOf(values.name), roleIn(values)]
       return {
-        ...readOne(input),
+        account,
+        member,
         ...(name !== undefined && { name: nameOf(name, '--name') }),
         ...(role !== undefined && { role }),
       }
     },
-    print: singleRow,
   },
   async run(context, { account: nameOrId, member: named, name, role }) {
     const account = await accountIn(context, nameOrId)
@@ -250,8 +237,6 @@ const membersRemove = operation({
   command: {
     arguments: 'ACCOUNT NAME',
     example: 'tollgate members remove acme bob',
-    read: readOne,
-    print: singleRow,
   },
   async run(context, { account: nameOrId, member: named }) {
     const { store, now } = context

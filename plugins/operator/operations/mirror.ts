@@ -1,12 +1,9 @@
 /** The report on copies of models with `mirror:`. The plugin `mirror` does the work. */
-
-import { textOf } from '../../../engine/cli/kit.ts'
 import { object, text } from '../../../engine/config/shape.ts'
 import { DURATIONS } from '../../../engine/kit.ts'
 import { MIRROR_COLUMNS } from '../../rows/operations.ts'
 import { list, object as row } from '../../shapes.ts'
-import { operatorParts } from '../contributions.ts'
-import { fault } from '../faults.ts'
+import { partOf } from '../contributions.ts'
 import { type Operation, operation } from '../operation.ts'
 
 const DAYS = 30
@@ -32,18 +29,11 @@ const report = operation({
       from: { type: 'string', value: 'DATE', summary: 'the first day (UTC)' },
       to: { type: 'string', value: 'DATE', summary: 'the last day (UTC)' },
     },
-    read: ({ values }) => {
-      const [from, to] = [textOf(values.from), textOf(values.to)]
-      return { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
-    },
-    print: rows => ({ rows }),
   },
   async run({ host, now }, { from, to }) {
-    const { mirror } = operatorParts(host)
-    if (!mirror) throw fault('ADMIN_NO_MIRROR')
     const end = timeOf(to) ?? now
     const start = timeOf(from) ?? end - DAYS * DURATIONS.d
-    return { data: await mirror.report(host, start, end) }
+    return { data: await partOf(host, 'mirror').report(host, start, end) }
   },
 })
 

@@ -90,7 +90,6 @@ const overdraft = operation({
   command: {
     arguments: 'NAME AMOUNT',
     example: 'tollgate accounts overdraft ann 10',
-    read: ({ positionals: [account = '', units = ''] }) => ({ account, amount: units }),
     print: data => singleRow(fundsOf(data)),
   },
   async run({ store }, { account: nameOrId, amount: nanos }) {

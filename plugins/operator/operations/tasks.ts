@@ -6,18 +6,11 @@ import { ACCOUNT_BY_ID } from '../../credentials/statements.ts'
 import { PAUSE_COLUMNS, TASK_COLUMNS, TASK_STATES, TASK_VIEW } from '../../rows/work.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
 import { subcommandsOf } from '../command-line.ts'
-import { operatorParts, type TaskPart, type TaskSummary } from '../contributions.ts'
-import { fault } from '../faults.ts'
-import { type CommandInput, type Context, type Operation, operation } from '../operation.ts'
+import { partOf, type TaskPart, type TaskSummary } from '../contributions.ts'
+import { type Context, type Operation, operation } from '../operation.ts'
 
-const partOf = (host: HostBase): TaskPart => {
-  const { tasks } = operatorParts(host)
-  if (!tasks) throw fault('ADMIN_NO_TASKS')
-  return tasks
-}
 const TASK = required(text('The id of the task.', { maxLength: 128 }))
 const ONLY_TASK = object(undefined, { task: TASK })
-const readTask = ({ positionals: [task = ''] }: CommandInput) => ({ task })
 const { account_name: _, ...SUMMARY_COLUMNS } = TASK_COLUMNS
 const SUMMARY = row(SUMMARY_COLUMNS)
 const summaryRow = (task: TaskSummary) => ({ rows: [task] })
@@ -50,7 +43,7 @@ const list = operation({
     }),
   },
   async run({ host, store }, { state = null }) {
-    const tasks = await partOf(host).list(host, state)
+    const tasks = await partOf(host, 'tasks').list(host, state)
     const ids = [...new Set(tasks.map(({ account }) => account))]
     const accounts = await Promise.all(ids.map(id => store.read(ACCOUNT_BY_ID, [id])))
     const names = new Map(accounts.flat().map(({ id, name }) => [Number(id), String(name)]))
@@ -69,10 +62,9 @@ const show = operation({
   command: {
     arguments: 'ID',
     example: 'tollgate tasks show 911088422699962368',
-    read: readTask,
     print: task => ({ text: JSON.stringify(task, null, 2), json: task }),
   },
-  run: async ({ host }, { task }) => ({ data: await partOf(host).show(host, task) }),
+  run: async ({ host }, { task }) => ({ data: await partOf(host, 'tasks').show(host, task) }),
 })
 
 /** An operation on one task, which it returns. */
@@ -90,10 +82,11 @@ const change = (
     command: {
       arguments: 'ID',
       example: `tollgate tasks ${verb} 911088422699962368`,
-      read: readTask,
       print: summaryRow,
     },
-    run: async (context, { task }) => ({ data: await run(partOf(context.host), context, task) }),
+    run: async (context, { task }) => ({
+      data: await run(partOf(context.host, 'tasks'), context, task),
+    }),
   })
 
 const pause = (verb: 'pause' | 'resume', summary: string): Operation =>
@@ -108,11 +101,9 @@ const pause = (verb: 'pause' | 'resume', summary: string): Operation =>
     command: {
       arguments: 'UPSTREAM',
       example: `tollgate tasks ${verb} vd`,
-      read: ({ positionals: [upstream = ''] }) => ({ upstream }),
-      print: rows => ({ rows }),
     },
     run: async (context, { upstream }) => ({
-      data: await partOf(context.host)[verb](context, upstream),
+      data: await partOf(context.host, 'tasks')[verb](context, upstream),
     }),
   })
 
@@ -147,7 +138,7 @@ const resolve = operation({
     print: summaryRow,
   },
   async run(context, { task, outcome }) {
-    const part = partOf(context.host)
+    const part = partOf(context.host, 'tasks')
     if (outcome === 'retry') return { data: await part.retry(context, task) }
     return { data: await part.resolve(context, task, outcome === 'charge') }
   },

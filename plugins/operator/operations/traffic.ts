@@ -49,22 +49,17 @@ const show = operation({
     'Lists calls, failed calls, tokens, cost and latencies by model, upstream, hour, day, account or key; or those of each model by its rules, by what the cache did, and by the actions of guards.',
   scope: 'operator',
   reads: true,
-  arguments: object(
-    undefined,
-    {
-      by: oneOf(
-        `${BY.join(', ')}; by default model. By account and key: charged calls, beside failed calls and latencies of the days (UTC) that the period touches. By rule, cache and guard: with the share of the calls of the model; without a name, calls that no rule held for, and all calls that guards saw.`,
-        BY,
-        {},
-      ),
-      since: text('How far back, in hours or days; 1d by default.', {
-        pattern: '^[1-9][0-9]{0,2}[hd]$',
-        examples: ['24h', '30d'],
-      }),
-      top: integer(`How many rows; ${USUAL} by default.`, { minimum: 1, maximum: MOST }),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    by: oneOf(
+      `${BY.join(', ')}; by default model. By account and key: charged calls, beside failed calls and latencies of the days (UTC) that the period touches. By rule, cache and guard: with the share of the calls of the model; without a name, calls that no rule held for, and all calls that guards saw.`,
+      BY,
+    ),
+    since: text('How far back, in hours or days; 1d by default.', {
+      pattern: '^[1-9][0-9]{0,2}[hd]$',
+      examples: ['24h', '30d'],
+    }),
+    top: integer(`How many rows; ${USUAL} by default.`, { minimum: 1, maximum: MOST }),
+  }),
   result: listOf(TRAFFIC),
   command: {
     example: 'tollgate traffic list --by upstream --since 7d',
@@ -82,7 +77,6 @@ const show = operation({
         ...(top !== undefined && { top }),
       }
     },
-    print: rows => ({ rows }),
   },
   async run({ store, now }, { by = 'model', since = '1d', top = USUAL }) {
     const period = { from: now - lengthOf(since), to: now + 1 }

@@ -2,10 +2,10 @@
  *  intruder would. */
 import type { HostBase } from '../../../engine/plugin.ts'
 import type { OpenDatabase } from '../../../engine/store/database.ts'
-import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
-import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import type { Actor } from '../../../plugins/operator/operation.ts'
 import type { ActionReport, ActionView } from '../../../plugins/views.ts'
 import { hostOver } from './accounts.ts'
+import { runAs } from './operations.ts'
 import { sql } from './store.ts'
 
 export const OPERATOR: Actor = {
@@ -16,18 +16,12 @@ export const OPERATOR: Actor = {
   address: '198.51.100.9',
   request: 'req_1',
 }
-const operationOf = (name: string) => {
-  const operation = OPERATIONS.find(each => each.name === name)
-  if (!operation) throw new Error(`there is no operation ${name}`)
-  return operation
-}
-export const run = async <T = { readonly [name: string]: unknown }>(
+export const run = <T = { readonly [name: string]: unknown }>(
   host: HostBase,
   name: string,
   args: object,
   more: { readonly own?: number } = {},
-): Promise<T> =>
-  (await runOperation(operationOf(name), { ...args }, { host, actor: OPERATOR, ...more })).data as T
+): Promise<T> => runAs({ host, actor: OPERATOR, ...more }, name, args)
 
 export const actionsIn = (host: HostBase): Promise<readonly ActionView[]> =>
   run(host, 'actions list', { limit: 1_000 })

@@ -9,11 +9,11 @@ import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, revoke, suspendAccount } from '../../../plugins/credentials/statements.ts'
 import identity from '../../../plugins/identity/index.ts'
 import { runWhole } from '../../../plugins/operator/command-line.ts'
-import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { exchangeOf, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
+import { operationNamed } from '../../helpers/store/operations.ts'
 import { ENGINES, type Engine, startAnyStore } from '../../helpers/store/store.ts'
 import { AUDIENCE, forge, makeKeys, openProvider } from './provider.ts'
 
@@ -194,7 +194,7 @@ t.test('identity: a revoked one is admitted again by an operator; none has a sec
   const key = first?.key?.id ?? 0
   const change = (name: string, args: object) =>
     runWhole(
-      OPERATIONS.find(each => each.name === name) ?? (t.fail(name) as never),
+      operationNamed(name),
       args as never,
       { ...host, section: () => ({}), database } as never,
     )

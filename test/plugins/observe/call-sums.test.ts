@@ -12,8 +12,6 @@ import { migrations as credentials } from '../../../plugins/credentials/tables.t
 import meter from '../../../plugins/meter.ts'
 import { partsOf } from '../../../plugins/observe/call-parts.ts'
 import { argumentsIn, type Schema } from '../../../plugins/operator/http-arguments.ts'
-import { runOperation } from '../../../plugins/operator/operation.ts'
-import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import type { TrafficRow, UsageSum } from '../../../plugins/views.ts'
 import { fakeHost } from '../../helpers/gateway/fake-exchange.ts'
 import { startMetered } from '../../helpers/gateway/metered.ts'
@@ -21,6 +19,7 @@ import { eventually } from '../../helpers/gateway/primary.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
 import { shortOrLong } from '../../helpers/run-settings.ts'
 import { hostOver } from '../../helpers/store/accounts.ts'
+import { operationNamed, runAs } from '../../helpers/store/operations.ts'
 import { ENGINES, sql, startBoth } from '../../helpers/store/store.ts'
 
 const DAY = 86_400_000
@@ -132,11 +131,7 @@ for (const { engine, database } of await startBoth(t, migrations))
 
     const host = hostOver(database)
     const actor = { via: 'admin API', name: 'root', account: 1 } as const
-    const operation = OPERATIONS.find(({ name }) => name === 'traffic list')
-    const traffic = async (args: object) => {
-      if (!operation) throw new Error('there is no such operation')
-      return (await runOperation(operation, { ...args }, { host, actor })).data as TrafficRow[]
-    }
+    const traffic = (args: object) => runAs<TrafficRow[]>({ host, actor }, 'traffic list', args)
     t.match(await traffic({}), [
       { name: 'm', calls: 105, failed: 1, input_tokens: 1_260, cost: '0.000000525' },
       { name: '*', calls: 1, failed: 0 },
@@ -151,7 +146,7 @@ for (const { engine, database } of await startBoth(t, migrations))
       { name: new Date(NOW - 2 * DAY).toISOString().slice(0, 10), failed: 1 },
     ])
     t.equal((await traffic({ by: 'hour', top: 1 })).length, 1)
-    const schema = operation?.arguments.schema as Schema
+    const schema = operationNamed('traffic list').arguments.schema as Schema
     for (const query of ['by=region', 'since=1y', 'since=0d', 'top=0', 'top=5000'])
       t.throws(
         () => argumentsIn(new URLSearchParams(query), schema, 'traffic', fakeHost()),
@@ -183,11 +178,7 @@ for (const { engine, database } of await startBoth(t, migrations))
     await sums.flush()
     const host = hostOver(database)
     const actor = { via: 'admin API', name: 'root', account: 1 } as const
-    const operation = OPERATIONS.find(({ name }) => name === 'traffic list')
-    const traffic = async (args: object) => {
-      if (!operation) throw new Error('there is no such operation')
-      return (await runOperation(operation, { ...args }, { host, actor })).data as TrafficRow[]
-    }
+    const traffic = (args: object) => runAs<TrafficRow[]>({ host, actor }, 'traffic list', args)
     const rules = await traffic({ by: 'rule' })
     t.match(rules, [
       { model: 'm', name: '', calls: 18, failed: 0, share: 0.9, cost: '0.00000009' },

@@ -3,20 +3,16 @@ import t from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { commands } from '../../../plugins/account/command.ts'
 import { Credentials } from '../../../plugins/credentials/credentials.ts'
-import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
-import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import type { Actor } from '../../../plugins/operator/operation.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
+import { runAs } from '../../helpers/store/operations.ts'
 import { startBoth } from '../../helpers/store/store.ts'
 
 const actor: Actor = { via: 'command line', name: 'root' }
-const run = async (host: HostBase, name: string, args: object) => {
-  const operation = OPERATIONS.find(each => each.name === name)
-  if (!operation) throw new Error(`there is no operation ${name}`)
-  const { data } = await runOperation(operation, { ...args }, { host, actor })
-  return data as { readonly [name: string]: unknown }
-}
+const run = (host: HostBase, name: string, args: object) =>
+  runAs<{ readonly [name: string]: unknown }>({ host, actor }, name, args)
 
 for (const { engine, database } of await startBoth(t, []))
   t.test(`members on ${engine}: roles, keys, and an end`, async t => {

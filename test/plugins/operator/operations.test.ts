@@ -126,6 +126,28 @@ t.test('operations: each of a customer has a view of the plugin account, and a r
   }
 })
 
+t.test('operations: a command without a reader reads the first arguments and options', async t => {
+  for (const { name, command, arguments: shape } of OPERATIONS) {
+    if (!command || command.read) continue
+    const members = Object.keys(shape.schema.properties ?? {})
+    const words = command.arguments?.split(' ') ?? []
+    const options = Object.keys(command.options ?? {}).map(each => each.replaceAll('-', '_'))
+    t.ok(words.length <= members.length, `${name}: an argument for each word`)
+    t.strictSame(
+      options.filter(each => !members.includes(each)),
+      [],
+      `${name}: an argument for each option`,
+    )
+    const read = [...members.slice(0, words.length), ...options]
+    const required = (shape.schema.required ?? []) as readonly string[]
+    t.strictSame(
+      required.filter(each => !read.includes(each)),
+      [],
+      `${name}: what it needs`,
+    )
+  }
+})
+
 t.test('alerts test: a receiver that failed is exit code 3', async t => {
   const print = OPERATIONS.find(({ name }) => name === 'alerts test')?.command?.print
   const row = { receiver: 'slack', message: '' }

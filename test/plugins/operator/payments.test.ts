@@ -5,24 +5,19 @@ import type { HostBase } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { digestOfCode, makeCode } from '../../../plugins/ledger/payments/codes.ts'
 import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
-import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import type { CodeRow, CreditRow, NewCode } from '../../../plugins/views.ts'
 import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
+import { operationNamed, runAs } from '../../helpers/store/operations.ts'
 import { startBoth } from '../../helpers/store/store.ts'
 
 const OPERATOR: Actor = { via: 'admin API', name: 'root', account: 1 }
-const find = (name: string) => {
-  const operation = OPERATIONS.find(each => each.name === name)
-  if (!operation) throw new Error(`there is no operation ${name}`)
-  return operation
-}
-const run = async <T>(host: HostBase, name: string, args: object): Promise<T> =>
-  (await runOperation(find(name), { ...args }, { host, actor: OPERATOR })).data as T
-const redeem = async (host: HostBase, own: number, code: string) => {
+const run = <T>(host: HostBase, name: string, args: object): Promise<T> =>
+  runAs({ host, actor: OPERATOR }, name, args)
+const redeem = (host: HostBase, own: number, code: string) => {
   const actor = { via: 'own account', name: `account ${own}`, account: own } as const
-  const { data } = await runOperation(find('codes redeem'), { code }, { host, actor, own })
-  return data as { readonly credited: string; readonly balance: string }
+  const caller = { host, actor, own }
+  return runAs<{ credited: string; balance: string }>(caller, 'codes redeem', { code })
 }
 
 t.test('codes: are read as people type them', t => {
@@ -119,7 +114,7 @@ for (const { engine, database } of await startBoth(t, [])) {
     const list = async (args: object, own?: number) => {
       const actor = OPERATOR
       const caller = { host, actor, ...(own !== undefined && { own }) }
-      const { data, next } = await runOperation(find('credits list'), { ...args }, caller)
+      const { data, next } = await runOperation(operationNamed('credits list'), { ...args }, caller)
       return { rows: data as CreditRow[], next }
     }
     const { rows } = await list({ account: 'ann' })

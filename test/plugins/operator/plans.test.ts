@@ -7,28 +7,19 @@ import { createAccount } from '../../../plugins/credentials/statements.ts'
 import { migrations as accountMigrations } from '../../../plugins/credentials/tables.ts'
 import { readStatement } from '../../../plugins/ledger/views/account-statements.ts'
 import { RECEIPT } from '../../../plugins/ledger/views/usage.ts'
-import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
-import { OPERATIONS } from '../../../plugins/operator/table.ts'
+import type { Actor } from '../../../plugins/operator/operation.ts'
 import type { OwnPlans, PlanView } from '../../../plugins/views.ts'
 import { blockOf, sessionOf } from '../../docs/blocks.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { arrangeBudgets } from '../../helpers/money/budgets.ts'
 import { hostOver } from '../../helpers/store/accounts.ts'
+import { runAs } from '../../helpers/store/operations.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 
 const actor: Actor = { via: 'command line', name: 'root' }
-const run = async <T = PlanView>(
-  host: HostBase,
-  name: string,
-  args: object,
-  own?: number,
-): Promise<T> => {
-  const operation = OPERATIONS.find(each => each.name === name)
-  if (!operation) throw new Error(`there is no operation ${name}`)
-  const caller = { host, actor, ...(own !== undefined && { own }) }
-  return (await runOperation(operation, { ...args }, caller)).data as T
-}
+const run = <T = PlanView>(host: HostBase, name: string, args: object, own?: number) =>
+  runAs<T>({ host, actor, own }, name, args)
 const PLANS = {
   pro: { amount: 0.01, per: 'month', zone: 'Europe/Berlin' },
   max: { amount: 0.1, per: 'month', price: 60 },

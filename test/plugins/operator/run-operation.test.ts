@@ -3,20 +3,17 @@
 import t from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { type Actor, runOperation } from '../../../plugins/operator/operation.ts'
-import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import type { ActionView } from '../../../plugins/views.ts'
 import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
+import { operationNamed, runAs } from '../../helpers/store/operations.ts'
 import { startBoth } from '../../helpers/store/store.ts'
 
 const actor: Actor = { via: 'admin API', name: 'root', account: 1 }
-const run = (host: HostBase, name: string, args: object) => {
-  const operation = OPERATIONS.find(each => each.name === name)
-  if (!operation) throw new Error(`there is no operation ${name}`)
-  return runOperation(operation, { ...args }, { host, actor })
-}
-const actionsIn = async (host: HostBase) =>
-  (await run(host, 'actions list', {})).data as readonly ActionView[]
+const run = (host: HostBase, name: string, args: object) =>
+  runOperation(operationNamed(name), { ...args }, { host, actor })
+const actionsIn = (host: HostBase) =>
+  runAs<readonly ActionView[]>({ host, actor }, 'actions list', {})
 
 for (const { engine, database } of await startBoth(t, [])) {
   t.test(`operations on ${engine}: a lost result is asked for again, money moves once`, async t => {

@@ -5,18 +5,16 @@ import { addMember } from '../../../plugins/credentials/members.ts'
 import { singleRowCharge } from '../../../plugins/ledger/single-row-charge.ts'
 import { walletOf, walletsOf } from '../../../plugins/ledger/wallet.ts'
 import { argumentsIn, type Schema } from '../../../plugins/operator/http-arguments.ts'
-import { runOperation } from '../../../plugins/operator/operation.ts'
 import { statementText } from '../../../plugins/operator/operations/statement-texts.ts'
-import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import type { AccountStatement } from '../../../plugins/views.ts'
 import { csvRows } from '../../../program/commands/new-api/source.ts'
 import { fakeHost } from '../../helpers/gateway/fake-exchange.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { payerOf } from '../../helpers/money/ledger.ts'
-
 import { createChance } from '../../helpers/run-settings.ts'
 import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { ledgerOn, makeLedger } from '../../helpers/store/membership.ts'
+import { operationNamed, runAs } from '../../helpers/store/operations.ts'
 import { sql, startBoth } from '../../helpers/store/store.ts'
 
 const UNIT = 1_000_000_000n
@@ -168,12 +166,8 @@ for (const { engine, database } of await startBoth(t, []))
     }
     const host = hostOver(database)
     const actor = { via: 'admin API', name: 'root', account: 1 } as const
-    const operation = OPERATIONS.find(({ name }) => name === 'statements show')
-    const show = async (args: object, own?: number) => {
-      if (!operation) throw new Error('there is no such operation')
-      const caller = { host, actor, ...(own !== undefined && { own }) }
-      return (await runOperation(operation, { ...args }, caller)).data as AccountStatement[]
-    }
+    const show = (args: object, own?: number) =>
+      runAs<AccountStatement[]>({ host, actor, own }, 'statements show', args)
     let closing = '0'
     for (const period of ['2028-01', '2028-02', '2028-03', '2028-04']) {
       const [statement] = await show({ account: 'ann', period })
@@ -306,14 +300,13 @@ t.test('statements: FOCUS has refunds in the cost, and no rows without usage', t
 })
 
 t.test('statements: two forms at once and a missing period are refused', t => {
-  const { command } = OPERATIONS.find(({ name }) => name === 'statements show') ?? {}
+  const { command, arguments: shape } = operationNamed('statements show')
   const read = (values: Readonly<Record<string, boolean>>) =>
-    command?.read({ positionals: ['2028-02'], values, host: hostOver({} as never) })
+    command?.read?.({ positionals: ['2028-02'], values, host: hostOver({} as never) })
   t.match(read({ html: true }), { period: '2028-02', format: 'html' })
   t.throws(() => read({ csv: true, html: true }), /use either --csv or --html/)
   t.throws(() => read({ html: true, focus: true }), /use either --html or --focus/)
-  const schema = OPERATIONS.find(({ name }) => name === 'statements show')?.arguments
-    .schema as Schema
+  const schema = shape.schema as Schema
   t.throws(() => argumentsIn(new URLSearchParams(), schema, 'statements', fakeHost()), {
     message: /^Invalid `period`: expected a month /,
   })

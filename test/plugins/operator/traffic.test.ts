@@ -4,20 +4,17 @@ import t from 'tap'
 import { callerOf } from '../../../plugins/calls/call-member.ts'
 import { CallSums, type EndedCall } from '../../../plugins/calls/call-sums.ts'
 import { timesOfCallers } from '../../../plugins/calls/sum-statements.ts'
-import { runOperation } from '../../../plugins/operator/operation.ts'
-import { OPERATIONS } from '../../../plugins/operator/table.ts'
 import type { TrafficRow } from '../../../plugins/views.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
 import { hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
+import { runAs } from '../../helpers/store/operations.ts'
 import { planOn, runOn, seriesOn } from '../../helpers/store/query-plan.ts'
 import { ENGINES, startAnyStore } from '../../helpers/store/store.ts'
 
 const DAY = 86_400_000
 const NOW = Date.now()
 const TODAY = Math.floor(NOW / DAY)
-const operation = OPERATIONS.find(({ name }) => name === 'traffic list')
-if (!operation) throw new Error('there is no such operation')
 
 for (const engine of ENGINES)
   t.test(`traffic by account and key on ${engine}: has failed calls and latencies`, async t => {
@@ -69,7 +66,7 @@ for (const engine of ENGINES)
     const host = hostOver(database)
     const actor = { via: 'admin API', name: 'root', account: 1 } as const
     const traffic = async (by: string, since: string) =>
-      (await runOperation(operation, { by, since }, { host, actor })).data as TrafficRow[]
+      runAs<readonly TrafficRow[]>({ host, actor }, 'traffic list', { by, since })
     t.match(await traffic('account', '7d'), [
       { name: 'ann', calls: 4, failed: 4, cost: '0.0000008', input_tokens: 40 },
       { name: 'bob', calls: 4, failed: 2 },

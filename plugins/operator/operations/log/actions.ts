@@ -60,18 +60,14 @@ const list = operation({
   summary: 'Lists actions, latest first: who changed or saw what, and from where.',
   scope: 'operator',
   reads: true,
-  arguments: object(
-    undefined,
-    {
-      operation: text('An operation such as `keys create`, or its noun.', { maxLength: 64 }),
-      object: text('What was changed, such as `account 7`.', { maxLength: 500 }),
-      actor: text('The name of who acted.', { maxLength: 500 }),
-      ...SPAN_ARGUMENTS,
-      limit: LIMIT,
-      cursor: CURSOR,
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    operation: text('An operation such as `keys create`, or its noun.', { maxLength: 64 }),
+    object: text('What was changed, such as `account 7`.', { maxLength: 500 }),
+    actor: text('The name of who acted.', { maxLength: 500 }),
+    ...SPAN_ARGUMENTS,
+    limit: LIMIT,
+    cursor: CURSOR,
+  }),
   result: listOf(row(ACTION_COLUMNS)),
   command: {
     example: 'tollgate actions list --operation keys --from 2026-11-01',
@@ -82,7 +78,6 @@ const list = operation({
       ...SPAN_OPTIONS,
     },
     isFirstPage: true,
-    read: ({ values }) => textsIn(values, ['operation', 'object', 'actor', 'from', 'to']),
     print: actions => ({
       rows: actions.map(each => ({
         seq: each.seq,
@@ -120,15 +115,11 @@ const exportAll = operation({
   summary: 'Writes actions as lines of JSON or CEF, earliest first, for log collectors.',
   scope: 'operator',
   reads: true,
-  arguments: object(
-    undefined,
-    {
-      format: oneOf('jsonl (default) or cef.', FORMATS, {}),
-      ...SPAN_ARGUMENTS,
-      cursor: CURSOR,
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    format: oneOf('jsonl (default) or cef.', FORMATS),
+    ...SPAN_ARGUMENTS,
+    cursor: CURSOR,
+  }),
   result: listOf(row({ seq: integer, line: word })),
   command: {
     example: 'tollgate actions export --format cef > actions.cef',
@@ -161,15 +152,11 @@ const verify = operation({
   summary: 'Verifies the log of actions: finds rows that are missing, changed or cut off.',
   scope: 'operator',
   reads: true,
-  arguments: object(
-    undefined,
-    {
-      heads: text('Published heads, beside those of this machine: lines of JSON.', {
-        maxLength: 1_000_000,
-      }),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    heads: text('Published heads, beside those of this machine: lines of JSON.', {
+      maxLength: 1_000_000,
+    }),
+  }),
   result: ACTION_REPORT,
   command: {
     example: 'tollgate actions verify --heads heads.log',

@@ -12,7 +12,7 @@ import { ACCOUNT, ANY_ACCOUNT, CURSOR, LIMIT, objectOf, PLAN } from '../../argum
 import { fault, queryFault } from '../../faults.ts'
 import { EXPIRES } from '../../key-settings.ts'
 import { type Operation, operation } from '../../operation.ts'
-import { isoTime, whenCode } from '../../rows.ts'
+import { isoTime, pageOf, whenCode } from '../../rows.ts'
 import { buy, endWithWindow, plansOwn } from './purchase.ts'
 import { factsOf, find, LIST, planNamed, print, printAll, viewOf } from './view.ts'
 
@@ -20,15 +20,11 @@ const assign = operation({
   name: 'plans assign',
   summary: 'Gives an account a plan in place of the one it has, within a second.',
   scope: 'operator',
-  arguments: object(
-    undefined,
-    {
-      account: ACCOUNT,
-      plan: PLAN,
-      expires: EXPIRES,
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    plan: PLAN,
+    expires: EXPIRES,
+  }),
   result: row(PLAN_COLUMNS),
   command: {
     arguments: 'ACCOUNT PLAN',
@@ -64,14 +60,10 @@ const cancel = operation({
   summary:
     'Ends the plan of an account within a second, and what is left of its amount is lost; or at the end of the window that was paid for.',
   scope: 'both',
-  arguments: object(
-    undefined,
-    {
-      account: ACCOUNT,
-      at_end: flag('It ends with its window; until then it pays.', { default: false }),
-    },
-    {},
-  ),
+  arguments: object(undefined, {
+    account: ACCOUNT,
+    at_end: flag('It ends with its window; until then it pays.', { default: false }),
+  }),
   result: row(PLAN_COLUMNS),
   command: {
     arguments: 'ACCOUNT',
@@ -79,10 +71,6 @@ const cancel = operation({
     options: {
       'at-end': { type: 'boolean', summary: 'a bought plan ends with the window it has paid for' },
     },
-    read: ({ positionals: [account = ''], values }) => ({
-      account,
-      ...(values['at-end'] === true && { at_end: true }),
-    }),
     print,
   },
   own: [
@@ -116,7 +104,7 @@ export const plansList = operation({
   summary: 'Lists the plans of accounts, and what they have used in the window of now.',
   scope: 'operator',
   reads: true,
-  arguments: object(undefined, { account: ANY_ACCOUNT, limit: LIMIT, cursor: CURSOR }, {}),
+  arguments: object(undefined, { account: ANY_ACCOUNT, limit: LIMIT, cursor: CURSOR }),
   result: listOf(row(PLAN_COLUMNS)),
   command: {
     arguments: '[ACCOUNT]',
@@ -128,12 +116,13 @@ export const plansList = operation({
     if (!/^\d{1,15}$/.test(cursor)) throw queryFault('cursor', '`next` of the page before')
     const account = nameOrId === undefined ? null : (await findAccount(store, nameOrId)).id
     const rows = await store.read(LIST, [account, account, Number(cursor), limit + 1])
-    const page = rows.slice(0, limit)
     const plans = plansIn(host)
-    return {
-      data: page.map(each => viewOf(plans, each, String(each.account_name), now)),
-      next: rows.length > limit ? String(page.at(-1)?.account) : null,
-    }
+    return pageOf(
+      rows,
+      limit,
+      each => viewOf(plans, each, String(each.account_name), now),
+      ({ account }) => account,
+    )
   },
 })
 

@@ -30,7 +30,7 @@ export const plansOwn = operation({
   summary: 'The plan of the account, and the plans that it can buy.',
   scope: 'own',
   reads: true,
-  arguments: object(undefined, {}, {}),
+  arguments: object(undefined, {}),
   result: OWN_PLANS,
   own: [{ view: 'plans' }],
   async run({ store, host, now, own = 0 }) {
@@ -49,12 +49,11 @@ export const buy = operation({
   summary:
     'Buys a plan for an account from its balance, in place of the plan that it has; it begins now.',
   scope: 'both',
-  arguments: object(undefined, { account: ACCOUNT, plan: PLAN }, {}),
+  arguments: object(undefined, { account: ACCOUNT, plan: PLAN }),
   result: BOUGHT_PLAN,
   command: {
     arguments: 'ACCOUNT PLAN',
     example: 'tollgate plans buy acme pro',
-    read: ({ positionals: [account = '', plan = ''] }) => ({ account, plan }),
     print: ({ paid, ...plan }) => {
       const { rows, json } = print(plan)
       return { rows: rows.map(each => ({ ...each, paid })), json: { ...json, paid } }

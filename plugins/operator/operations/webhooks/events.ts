@@ -63,7 +63,6 @@ const sendAgain = operation({
   command: {
     arguments: 'ID',
     example: 'tollgate webhooks replay msg_0123',
-    read: ({ positionals: [event = ''] }) => ({ event }),
     print: event => ({ rows: [rowOf(event)] }),
   },
   async run({ store, now }, { event: id }) {

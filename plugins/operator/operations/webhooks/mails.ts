@@ -1,6 +1,5 @@
 /** The operations on mails to accounts and on their addresses. */
 import { object, required } from '../../../../engine/config/shape.ts'
-import type { Row } from '../../../../engine/plugin.ts'
 import { findAccount } from '../../../credentials/find.ts'
 import { withAccountNames } from '../../../credentials/statements.ts'
 import { MAIL_COLUMNS } from '../../../rows/work.ts'
@@ -10,7 +9,6 @@ import {
   object as row,
   text as word,
 } from '../../../shapes.ts'
-import type { MailRow } from '../../../views.ts'
 import {
   ADDRESSES_OF_ALL,
   MAILS,
@@ -21,7 +19,7 @@ import { lastMessage } from '../../../webhooks/delivery.ts'
 import { address as mailAddress } from '../../../webhooks/mail.ts'
 import { ACCOUNT, ANY_ACCOUNT, nullable } from '../../arguments.ts'
 import { type Operation, operation } from '../../operation.ts'
-import { isoTime } from '../../rows.ts'
+import { isoTime, rowReader } from '../../rows.ts'
 
 const MAX_MAILS = 100
 const MAILS_OF_ALL = {
@@ -43,7 +41,6 @@ const mails = operation({
   command: {
     arguments: '[ACCOUNT]',
     example: 'tollgate webhooks mails acme',
-    read: ({ positionals: [account] }) => (account === undefined ? {} : { account }),
     print: rows => ({
       rows: rows.map(({ message: last, ...mail }) => ({ ...mail, last })),
       json: rows,
@@ -55,17 +52,11 @@ const mails = operation({
     return { data: rows.map(mailRowOf) }
   },
 })
-const mailRowOf = (mail: Row): MailRow => ({
-  id: String(mail.id),
+const mailRowOf = rowReader(MAIL_COLUMNS, mail => ({
   account: String(mail.account_name ?? mail.account),
-  address: String(mail.address),
-  kind: mail.kind as MailRow['kind'],
-  state: mail.state as MailRow['state'],
-  attempts: Number(mail.attempts),
-  created: isoTime(mail.created),
   next: mail.state === 'pending' ? isoTime(mail.due) : null,
   message: lastMessage(mail),
-})
+}))
 
 const setMail = operation({
   name: 'webhooks mail',

@@ -11,8 +11,7 @@ import { Plans } from '../../../../plugins/ledger/plans/plans.ts'
 import { renewDuePlans } from '../../../../plugins/ledger/plans/purchase.ts'
 import { cancelPlan, findPlan } from '../../../../plugins/ledger/plans/rows.ts'
 import { plansIn } from '../../../../plugins/ledger/plans/section.ts'
-import { type Actor, runOperation } from '../../../../plugins/operator/operation.ts'
-import { OPERATIONS } from '../../../../plugins/operator/table.ts'
+import type { Actor } from '../../../../plugins/operator/operation.ts'
 import type {
   BoughtPlan,
   NewCode,
@@ -23,6 +22,7 @@ import type {
 } from '../../../../plugins/views.ts'
 import { openBooks, payerOf } from '../../../helpers/money/ledger.ts'
 import { hostOver } from '../../../helpers/store/accounts.ts'
+import { runAs } from '../../../helpers/store/operations.ts'
 import { ENGINES, type Engine } from '../../../helpers/store/store.ts'
 
 const UNIT = 10n ** 9n
@@ -47,12 +47,8 @@ const arrange = async (t: Test, engine: Engine, money: number) => {
   await credit(1, BigInt(money) * UNIT)
   const hostWith = (plans: object) => ({ ...hostOver(database), section: sectionOf(plans) })
   const host = hostWith(PLANS)
-  const run = async <T = PlanView>(name: string, args: object, own?: number): Promise<T> => {
-    const operation = OPERATIONS.find(each => each.name === name)
-    if (!operation) throw new Error(`there is no operation ${name}`)
-    const caller = { host, actor, ...(own !== undefined && { own }) }
-    return (await runOperation(operation, { ...args }, caller)).data as T
-  }
+  const run = <T = PlanView>(name: string, args: object, own?: number) =>
+    runAs<T>({ host, actor, own }, name, args)
   const gateway = (plans: object = PLANS, ledger?: { returnUnused(): Promise<void> }) =>
     new Plans(plansIn(hostWith(plans)), database, ledger)
   const debits = async () =>

@@ -6,12 +6,11 @@ import type { Database, Sql, Value } from '../../../../engine/plugin.ts'
 import type { OpenDatabase } from '../../../../engine/store/open-database.ts'
 import { keepTops, keptTops, topsOfPart } from '../../../../plugins/ledger/views/top-usage.ts'
 import { dayOf } from '../../../../plugins/ledger/views/usage-days.ts'
-import { runOperation } from '../../../../plugins/operator/operation.ts'
-import { OPERATIONS } from '../../../../plugins/operator/table.ts'
 import { topRowsOfDays } from '../../../../plugins/operator/usage.ts'
 import { createChance } from '../../../helpers/run-settings.ts'
 import { hostOver } from '../../../helpers/store/accounts.ts'
 import { makeLedger } from '../../../helpers/store/membership.ts'
+import { runAs } from '../../../helpers/store/operations.ts'
 import { planOn, runOn, seriesOn } from '../../../helpers/store/query-plan.ts'
 import { type AnyStore, ENGINES, startAnyStore } from '../../../helpers/store/store.ts'
 
@@ -110,11 +109,9 @@ for (const engine of ENGINES)
     await keep(database)
     const host = hostOver(database)
     const actor = { via: 'admin API', name: 'root', account: 1 } as const
-    const operation = OPERATIONS.find(({ name }) => name === 'traffic list')
-    if (!operation) throw new Error('there is no such operation')
     await runOn(store, `UPDATE usage_tops SET calls = 77 WHERE kind = 'key' AND days = 30`)
-    const { data } = await runOperation(operation, { by: 'key', since: '30d' }, { host, actor })
-    t.match(data, [{ calls: 77, name: /\(a\d+\)$|^no key/ }], 'the endpoint and the command')
+    const rows = await runAs({ host, actor }, 'traffic list', { by: 'key', since: '30d' })
+    t.match(rows, [{ calls: 77, name: /\(a\d+\)$|^no key/ }], 'the endpoint and the command')
   })
 
 /** In the plan of a read that finds sums by day and a range of accounts. */
