@@ -11,6 +11,7 @@ import {
   integer,
   list,
   object,
+  objectOfDefaults,
   ofTypes,
   oneOf,
   orElse,
@@ -130,71 +131,65 @@ export const SETTINGS = object(
       default: '',
       examples: ['127.0.0.1:9000'],
     }),
-    limits: orElse(
-      object(
-        'Size limits of requests and the limit of connections.',
-        {
-          body: bytes('Largest request body that is read completely.', '32MiB'),
-          url: bytes('Longest request target (path and query).', '8KiB'),
-          header_bytes: bytes('Total size of all request headers.', '16KiB'),
-          header_count: integer('Largest number of request headers.', {
-            minimum: 1,
-            maximum: 1000000,
-            default: 100,
-            examples: [100],
-          }),
-          connections: integer('Open connections per worker; 0: half of its limit of open files.', {
-            minimum: 0,
-            maximum: 1000000,
-            default: 0,
-            examples: [0],
-          }),
-        },
-        {
-          examples: [
-            {
-              body: '32MiB',
-              url: '8KiB',
-              header_bytes: '16KiB',
-              header_count: 100,
-              connections: 0,
-            },
-          ],
-        },
-      ),
-      {},
+    limits: objectOfDefaults(
+      'Size limits of requests and the limit of connections.',
+      {
+        body: bytes('Largest request body that is read completely.', '32MiB'),
+        url: bytes('Longest request target (path and query).', '8KiB'),
+        header_bytes: bytes('Total size of all request headers.', '16KiB'),
+        header_count: integer('Largest number of request headers.', {
+          minimum: 1,
+          maximum: 1000000,
+          default: 100,
+          examples: [100],
+        }),
+        connections: integer('Open connections per worker; 0: half of its limit of open files.', {
+          minimum: 0,
+          maximum: 1000000,
+          default: 0,
+          examples: [0],
+        }),
+      },
+      {
+        examples: [
+          {
+            body: '32MiB',
+            url: '8KiB',
+            header_bytes: '16KiB',
+            header_count: 100,
+            connections: 0,
+          },
+        ],
+      },
     ),
-    timeouts: orElse(
-      object(
-        'How long the gateway waits for customers.',
-        {
-          header: time('Until the request head is complete.', '15s'),
-          body_rate: bytes(
-            'Minimum rate of a request body in bytes per second, after a grace period.',
-            '1KiB',
-          ),
-          keep_alive: time('Until the next request on an idle connection.', '65s'),
-          idle_write: time('Until a customer that reads no more bytes is disconnected.', '60s'),
-          stage: time(
-            'For a stage of a plugin outside of next(), not counting waits for the request body or an upstream. 0s: no limit.',
-            '60s',
-          ),
-          drain: time('For requests in progress to end when the gateway stops.', '20s'),
-        },
-        {
-          examples: [
-            {
-              header: '15s',
-              body_rate: '1KiB',
-              keep_alive: '65s',
-              idle_write: '60s',
-              stage: '60s',
-              drain: '20s',
-            },
-          ],
-        },
-      ),
-      {},
+    timeouts: objectOfDefaults(
+      'How long the gateway waits for customers.',
+      {
+        header: time('Until the request head is complete.', '15s'),
+        body_rate: bytes(
+          'Minimum rate of a request body in bytes per second, after a grace period.',
+          '1KiB',
+        ),
+        keep_alive: time('Until the next request on an idle connection.', '65s'),
+        idle_write: time('Until a customer that reads no more bytes is disconnected.', '60s'),
+        stage: time(
+          'For a stage of a plugin outside of next(), not counting waits for the request body or an upstream. 0s: no limit.',
+          '60s',
+        ),
+        drain: time('For requests in progress to end when the gateway stops.', '20s'),
+      },
+      {
+        examples: [
+          {
+            header: '15s',
+            body_rate: '1KiB',
+            keep_alive: '65s',
+            idle_write: '60s',
+            stage: '60s',
+            drain: '20s',
+          },
+        ],
+      },
     ),
     request_log: orElse(
       anyOf(
@@ -229,19 +224,16 @@ export const SETTINGS = object(
       ),
       {},
     ),
-    log: orElse(
-      object(
-        'Log settings.',
-        {
-          level: oneOf(
-            'Lowest level of log lines that are written.',
-            ['debug', 'info', 'warn', 'error', 'silent'],
-            { default: 'info', examples: ['info'] },
-          ),
-        },
-        { examples: [{ level: 'info' }] },
-      ),
-      {},
+    log: objectOfDefaults(
+      'Log settings.',
+      {
+        level: oneOf(
+          'Lowest level of log lines that are written.',
+          ['debug', 'info', 'warn', 'error', 'silent'],
+          { default: 'info', examples: ['info'] },
+        ),
+      },
+      { examples: [{ level: 'info' }] },
     ),
   },
   {

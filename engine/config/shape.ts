@@ -239,11 +239,17 @@ export const required = <Raw, Value>(shape: Shape<Raw, Value>): Shape<Raw, Value
   presence: 'required',
 })
 /** A member that reads as `fallback` if it is left out, without a default in the schema: the
- *  description says it, or it is an object whose members have defaults. */
+ *  description says it. */
 export const orElse = <Raw, Value>(
   shape: Shape<Raw, Value>,
   fallback: NoInfer<Raw>,
 ): Shape<Raw, Value, 'default'> => ({ ...shape, presence: 'default', fallback })
+/** An object that is read with the defaults of its members if it is left out. */
+export const objectOfDefaults = <const F extends Fields, const N extends Notes = None>(
+  description: string,
+  fields: F,
+  notes?: N,
+) => orElse(object(description, fields, notes), {} as RawFields<F>)
 /** The same shape with other keywords, such as another description. */
 export const annotate = <S extends AnyShape>(shape: S, notes: object): S => ({
   ...shape,

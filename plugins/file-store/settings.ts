@@ -4,7 +4,7 @@ import {
   integer,
   number,
   object,
-  orElse,
+  objectOfDefaults,
   type RawOf,
   size,
   text,
@@ -34,30 +34,24 @@ const FILES = object(
       format: 'password',
       examples: ['${AWS_SECRET_ACCESS_KEY}'],
     }),
-    sizes: orElse(
-      object(
-        'Size limits by purpose.',
-        {
-          assistants: ofPurpose('assistants', '512MiB'),
-          'fine-tune': ofPurpose('fine-tune', '1GiB'),
-          vision: ofPurpose('vision', '20MiB'),
-          batch: ofPurpose('batch', '200MiB'),
-          user_data: ofPurpose('user_data', '512MiB'),
-        } satisfies Readonly<Record<Purpose, unknown>>,
-        { examples: [{ batch: '100MiB' }] },
-      ),
-      {},
+    sizes: objectOfDefaults(
+      'Size limits by purpose.',
+      {
+        assistants: ofPurpose('assistants', '512MiB'),
+        'fine-tune': ofPurpose('fine-tune', '1GiB'),
+        vision: ofPurpose('vision', '20MiB'),
+        batch: ofPurpose('batch', '200MiB'),
+        user_data: ofPurpose('user_data', '512MiB'),
+      } satisfies Readonly<Record<Purpose, unknown>>,
+      { examples: [{ batch: '100MiB' }] },
     ),
-    quota: orElse(
-      object(
-        'The most that one account may store; without it there is no limit.',
-        {
-          files: integer('Number of files.', { minimum: 1, examples: [1000] }),
-          bytes: size('Their size.', { examples: ['10GiB'] }),
-        },
-        { examples: [{ files: 1000, bytes: '10GiB' }] },
-      ),
-      {},
+    quota: objectOfDefaults(
+      'The most that one account may store; without it there is no limit.',
+      {
+        files: integer('Number of files.', { minimum: 1, examples: [1000] }),
+        bytes: size('Their size.', { examples: ['10GiB'] }),
+      },
+      { examples: [{ files: 1000, bytes: '10GiB' }] },
     ),
     inline: size('Bytes that the files which a request names may add to it, encoded as base64.', {
       default: '32MiB',

@@ -6,6 +6,7 @@ import {
   list,
   map,
   object,
+  objectOfDefaults,
   oneOf,
   orElse,
   parsed,
@@ -187,16 +188,13 @@ const poll = object(
       ),
     ),
     progress: pointer('Where the answer has the progress: 45, "45" or "45%".', '/progress'),
-    error: orElse(
-      object(
-        'Where the answer of a failed task has its reason.',
-        {
-          code: pointer('The code.', '/err_code'),
-          message: pointer('The text.', '/message'),
-        },
-        EXAMPLES,
-      ),
-      {},
+    error: objectOfDefaults(
+      'Where the answer of a failed task has its reason.',
+      {
+        code: pointer('The code.', '/err_code'),
+        message: pointer('The text.', '/message'),
+      },
+      EXAMPLES,
     ),
     results: required(
       pointer('Where the results are: a URL, an object, or a list of them.', '/creations'),

@@ -6,6 +6,7 @@ import {
   list,
   number,
   object,
+  objectOfDefaults,
   oneOf,
   oneOrMore,
   orElse,
@@ -73,26 +74,23 @@ export const ROUTE = object('One route. Options of a plugin are set under its na
     [],
   ),
   timeout: timeouts('Overrides the timeouts of the upstream.'),
-  body: orElse(
-    object(
-      'Limits of the request body on this route.',
-      {
-        limit: bytes('Largest size.', { examples: ['32MiB'] }),
-        encodings: orElse(
-          list(
-            'Accepted compressions.',
-            oneOf('A Content-Encoding.', ['gzip', 'deflate', 'br', 'zstd'], {
-              examples: ['gzip'],
-            }),
-            { examples: [['gzip']] },
-          ),
-          [],
+  body: objectOfDefaults(
+    'Limits of the request body on this route.',
+    {
+      limit: bytes('Largest size.', { examples: ['32MiB'] }),
+      encodings: orElse(
+        list(
+          'Accepted compressions.',
+          oneOf('A Content-Encoding.', ['gzip', 'deflate', 'br', 'zstd'], {
+            examples: ['gzip'],
+          }),
+          { examples: [['gzip']] },
         ),
-        inflated: bytes('Largest size after decompression.', { examples: ['64MiB'] }),
-      },
-      { examples: [{ limit: '32MiB', encodings: ['gzip'], inflated: '64MiB' }] },
-    ),
-    {},
+        [],
+      ),
+      inflated: bytes('Largest size after decompression.', { examples: ['64MiB'] }),
+    },
+    { examples: [{ limit: '32MiB', encodings: ['gzip'], inflated: '64MiB' }] },
   ),
   hangup: orElse(
     anyOf(
@@ -123,12 +121,9 @@ export const ROUTE = object('One route. Options of a plugin are set under its na
     pattern: '^/\\S*$',
     examples: ['/v2/items/{id}'],
   }),
-  websocket: orElse(
-    object(
-      'Limits of a WebSocket route.',
-      { payload: orElse(bytes('The largest message.', { examples: ['16MiB'] }), '16MiB') },
-      { examples: [{ payload: '16MiB' }] },
-    ),
-    {},
+  websocket: objectOfDefaults(
+    'Limits of a WebSocket route.',
+    { payload: orElse(bytes('The largest message.', { examples: ['16MiB'] }), '16MiB') },
+    { examples: [{ payload: '16MiB' }] },
   ),
 })

@@ -9,6 +9,7 @@ import {
   map,
   number,
   object,
+  objectOfDefaults,
   oneOf,
   oneOrMore,
   orElse,
@@ -180,77 +181,71 @@ export const UPSTREAM = object(
     http2: flag('Whether HTTP/2 is offered; without TLS it is taken for granted.', {
       examples: [true],
     }),
-    headers: orElse(
-      object(
-        'Request headers sent upstream.',
-        {
-          pass: orElse(
-            list(
-              'Request headers that are passed unchanged; a trailing * matches any suffix.',
-              text('A header name.', { pattern: `^${HEADER_NAME}[*]?$`, examples: ['x-trace-*'] }),
-              { examples: [['x-trace-*']] },
-            ),
-            [],
+    headers: objectOfDefaults(
+      'Request headers sent upstream.',
+      {
+        pass: orElse(
+          list(
+            'Request headers that are passed unchanged; a trailing * matches any suffix.',
+            text('A header name.', { pattern: `^${HEADER_NAME}[*]?$`, examples: ['x-trace-*'] }),
+            { examples: [['x-trace-*']] },
           ),
-          set: orElse(
-            map(
-              'Headers that the gateway adds.',
-              text('The value of the header.', {
-                pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
-                examples: ['gateway'],
-              }),
-              {
-                propertyNames: { pattern: `^${HEADER_NAME}$` },
-                examples: [{ 'x-client': 'gateway' }],
-              },
-            ),
-            {},
+          [],
+        ),
+        set: orElse(
+          map(
+            'Headers that the gateway adds.',
+            text('The value of the header.', {
+              pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
+              examples: ['gateway'],
+            }),
+            {
+              propertyNames: { pattern: `^${HEADER_NAME}$` },
+              examples: [{ 'x-client': 'gateway' }],
+            },
           ),
-        },
-        { examples: [{ pass: ['x-trace-*'], set: { 'x-client': 'gateway' } }] },
-      ),
-      {},
+          {},
+        ),
+      },
+      { examples: [{ pass: ['x-trace-*'], set: { 'x-client': 'gateway' } }] },
     ),
     warm_up: flag(
       'Whether targets are warmed up by a request of the gateway before clients use them: new ones, those whose address was ejected, and those without a request for `idle`. Meanwhile other targets get the requests; without another one clients do not wait for it.',
       { default: false, examples: [true] },
     ),
     warm_up_request: WARM_UP_REQUEST,
-    health: orElse(
-      object(
-        'When an address is ejected.',
-        {
-          failures: orElse(
-            integer('Consecutive failures that eject an address.', {
-              minimum: 1,
-              maximum: 1000000,
-              examples: [5],
-            }),
-            5,
-          ),
-          eject: time('Time until an ejected address is probed.', {
-            default: '10s',
-            examples: ['10s'],
+    health: objectOfDefaults(
+      'When an address is ejected.',
+      {
+        failures: orElse(
+          integer('Consecutive failures that eject an address.', {
+            minimum: 1,
+            maximum: 1000000,
+            examples: [5],
           }),
-          probe: anyOf(
-            'The request of the gateway by which an ejected address is probed, until it answers with a status below 500. Without it a request of a client is the probe.',
-            [
-              reading(PROBE_PATH, path => ({ path })),
-              object(
-                'A POST, for example one that warms the server up.',
-                {
-                  path: required(PROBE_PATH),
-                  body: required(json('The JSON of its body.', { examples: [{ warm: true }] })),
-                },
-                { examples: [{ path: '/v1/warm', body: { warm: true } }] },
-              ),
-            ],
-            { examples: ['/v1/health'] },
-          ),
-        },
-        { examples: [{ failures: 5, eject: '10s' }] },
-      ),
-      {},
+          5,
+        ),
+        eject: time('Time until an ejected address is probed.', {
+          default: '10s',
+          examples: ['10s'],
+        }),
+        probe: anyOf(
+          'The request of the gateway by which an ejected address is probed, until it answers with a status below 500. Without it a request of a client is the probe.',
+          [
+            reading(PROBE_PATH, path => ({ path })),
+            object(
+              'A POST, for example one that warms the server up.',
+              {
+                path: required(PROBE_PATH),
+                body: required(json('The JSON of its body.', { examples: [{ warm: true }] })),
+              },
+              { examples: [{ path: '/v1/warm', body: { warm: true } }] },
+            ),
+          ],
+          { examples: ['/v1/health'] },
+        ),
+      },
+      { examples: [{ failures: 5, eject: '10s' }] },
     ),
   },
   // With a preset the address is that of the preset. An object with `then` looks like a promise.

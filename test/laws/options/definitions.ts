@@ -24,7 +24,7 @@ const JSON_TYPES = ['array', 'boolean', 'integer', 'null', 'number', 'object', '
 const PLAIN = /^(?:TS(?:String|Number|Boolean|Unknown|Null|LiteralType|Array|Union|IndexedAccess))/
 /** Functions that make shapes, by the file that has them: which of their arguments are members. */
 const MAKERS: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>> = {
-  'shape.ts': { object: [1], readerOf: [0], schemasOf: [0] },
+  'shape.ts': { object: [1], objectOfDefaults: [1], readerOf: [0], schemasOf: [0] },
   'key-settings.ts': { settingsWith: [0] },
   'shapes.ts': { object: [0, 1] },
 }
