@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { listen } from '../helpers/gateway/chat-upstream.ts'
 import {
   eventually,
   folderWith,
@@ -14,13 +15,7 @@ import {
 } from '../helpers/gateway/primary.ts'
 import { withoutBuilding } from '../helpers/operator.ts'
 
-const occupyPort = async () => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const address = server.address()
-  return String(typeof address === 'object' && address?.port)
-}
+const occupyPort = async () => String(await listen(t, createServer()))
 
 t.test(
   'start: the banner has all addresses, and an occupied default admin port is replaced',

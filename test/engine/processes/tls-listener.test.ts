@@ -1,19 +1,13 @@
 /** TLS of a worker's listener: plain connections without a certificate, and a new certificate for
  *  new connections only. */
 import { once } from 'node:events'
-import { createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { connect } from 'node:tls'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { createTlsListener } from '../../../engine/processes/worker/tls-listener.ts'
 import { certificateOf } from '../../helpers/gateway/certificate.ts'
+import { listen } from '../../helpers/gateway/chat-upstream.ts'
 
-const listen = async (t: Test, accept: (socket: Socket) => void): Promise<number> => {
-  const server: Server = createServer(accept).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const address = server.address()
-  return typeof address === 'object' && address ? address.port : 0
-}
 const nameAt = async (port: number): Promise<string> => {
   const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
   socket.on('error', () => {})
@@ -33,7 +27,10 @@ t.test(
     t.same(served, [plain])
     const timeouts = { header: 10_000 } as Parameters<typeof listener.update>[0]['timeouts']
     listener.update({ tls: certificateOf(t, 'first'), timeouts })
-    const port = await listen(t, socket => listener.accept(socket))
+    const port = await listen(
+      t,
+      createServer(socket => listener.accept(socket)),
+    )
     t.equal(await nameAt(port), 'first')
     listener.update({ tls: certificateOf(t, 'second'), timeouts })
     t.equal(await nameAt(port), 'second')
@@ -42,6 +39,14 @@ t.test(
     t.equal(served.at(-1), plain)
     const free = createTlsListener(() => {})
     free.update({ tls: certificateOf(t, 'no limit'), timeouts: { ...timeouts, header: 0 } })
-    t.equal(await nameAt(await listen(t, socket => free.accept(socket))), 'no limit')
+    t.equal(
+      await nameAt(
+        await listen(
+          t,
+          createServer(socket => free.accept(socket)),
+        ),
+      ),
+      'no limit',
+    )
   },
 )

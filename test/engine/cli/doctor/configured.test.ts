@@ -1,11 +1,10 @@
 /** `tollgate doctor` and what a configuration names: receivers of telemetry, webhooks of guards,
  *  the journal, upstreams of models, rules and mirrors, and engines that list their models. */
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { usedFolder } from '../../../helpers/cache.ts'
+import { startTextUpstream } from '../../../helpers/gateway/chat-upstream.ts'
 import { tollgate } from '../../../helpers/gateway/command-line.ts'
 import { startS3 } from '../../../plugins/files/s3-server.ts'
 
@@ -22,21 +21,14 @@ const startAll = async (t: Test) => {
     '/decide': '{"action":"pass"}',
     '/v1/models': '{"data":[{"id":"one"},{"id":"two"},{"id":"three"}]}',
   }
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
+  const url = await startTextUpstream(t, (body, response, request) => {
     const path = request.url ?? ''
     requests.push({ path, body })
     const isKnown = path !== '/v1/traces' || request.headers['api-key'] === SECRET
     const [status, text] = replies.get(path) ?? [isKnown ? 200 : 401, good[path] ?? '{}']
     response.writeHead(status).end(text)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, replies, requests }
+  return { url, replies, requests }
 }
 
 const routesOf = (folder: string, url: string) => `settings:
