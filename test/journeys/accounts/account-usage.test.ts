@@ -1,6 +1,7 @@
 /** The usage of an account over sockets and a real store: sums equal the ledger, pages are
  *  complete, and only the owner reads a receipt. */
 import t from 'tap'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import type { ShownUsage } from '../../helpers/money/account-gateway.ts'
 import { gateway } from './account-gateway.ts'
 
@@ -259,11 +260,11 @@ t.test('call over HTTP: receipt, sums, key and account report the same cost', as
     token: await gateway.addToken(fay),
   }
   const messages = [{ role: 'user', content: 'Hello' }]
-  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${own.key.text}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'plain', messages, max_tokens: 500 }),
-  })
+  const response = await postTo(
+    `${gateway.url}/v1/chat/completions`,
+    { model: 'plain', messages, max_tokens: 500 },
+    bearer(own.key.text),
+  )
   t.equal(response.status, 200)
   const answer = (await response.json()) as { usage: Record<string, number> }
   const request = response.headers.get('x-request-id')

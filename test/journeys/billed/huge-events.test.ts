@@ -1,9 +1,8 @@
 /** Events of more than 32 MiB, as images make them: the client gets them whole, and pays for the
  *  usage that they report, whether they pass or are translated. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import {
   type Customer,
   gateway,
@@ -16,7 +15,7 @@ const IMAGE = 'QUJD'.repeat((45 * MIB) / 4)
 
 let events: readonly object[] = []
 let isStream = true
-const upstream = createServer((request, response) => {
+const url = await startHttpUpstream(t, (request, response) => {
   request.resume()
   response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
   if (!isStream) return response.end(JSON.stringify(events[0]))
@@ -25,13 +24,7 @@ const upstream = createServer((request, response) => {
     response.write(`${name}data: ${JSON.stringify(each)}\n\n`)
   }
   return response.end('choices' in (events[0] ?? {}) ? 'data: [DONE]\n\n' : '')
-}).listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-t.teardown(() => {
-  upstream.closeAllConnections()
-  upstream.close()
 })
-const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]
 upstreams:
@@ -54,11 +47,7 @@ t.before(async () => {
   customer = await prepareCustomer(ROUTES, 100_000_000_000n)
 })
 const ask = async (path: string, body: object) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  const response = await postTo(gateway.url + path, body, bearer(customer.key))
   let size = 0
   let end = ''
   const decoder = new TextDecoder()

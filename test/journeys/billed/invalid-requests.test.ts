@@ -8,6 +8,7 @@ import {
   revoke,
   suspendAccount,
 } from '../../../plugins/credentials/statements.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import {
   type Customer,
   database,
@@ -46,11 +47,7 @@ const MESSAGE_OF: Readonly<
   '/google': ({ error }) => (error as { status?: unknown; message?: unknown }).message,
 }
 const ask = async (path: string, credential: string, body: string) => {
-  const response = await fetch(`${gateway.url}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
-    body,
-  })
+  const response = await postTo(`${gateway.url}${path}`, body, bearer(credential))
   return { status: response.status, text: await response.text() }
 }
 const good = JSON.stringify({ model: 'words', messages: [], max_tokens: 5 })

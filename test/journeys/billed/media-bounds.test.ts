@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
 import { BEGINNINGS } from '../../helpers/formats/beginnings.ts'
+import { type PLAIN_ANSWERS, plainAnswers } from '../../helpers/formats/plain-answers.ts'
 import {
   type Customer,
   chargeOf,
@@ -62,46 +63,11 @@ const checkHeld = (
 
 // ---------------------------------------------------------------- answers by format
 
-const message = (input: number) => ({
-  id: 'msg',
-  type: 'message',
-  role: 'assistant',
-  model: 'there',
-  content: [{ type: 'text', text: 'hi' }],
-  stop_reason: 'end_turn',
-  stop_sequence: null,
-  usage: { input_tokens: input, output_tokens: 10 },
-})
-const generated = (input: number) => ({
-  candidates: [
-    { index: 0, finishReason: 'STOP', content: { role: 'model', parts: [{ text: 'hi' }] } },
-  ],
-  usageMetadata: { promptTokenCount: input, candidatesTokenCount: 10 },
-})
-const responded = (input: number) => ({
-  id: 'r',
-  object: 'response',
-  status: 'completed',
-  model: 'there',
-  output: [
-    {
-      type: 'message',
-      id: 'd',
-      role: 'assistant',
-      status: 'completed',
-      content: [{ type: 'output_text', text: 'hi', annotations: [] }],
-    },
-  ],
-  usage: { input_tokens: input, output_tokens: 10, total_tokens: input + 10 },
-})
-const completed = (input: number) => ({
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'there',
-  choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'hi' } }],
-  usage: { prompt_tokens: input, completion_tokens: 10, total_tokens: input + 10 },
-})
+/** Of `input` tokens. */
+const answerOf = (format: keyof typeof PLAIN_ANSWERS) => (input: number) =>
+  plainAnswers('hi', input, 10)[format]
+const message = answerOf('anthropic-messages')
+const completed = answerOf('openai-chat')
 const MESSAGES = {
   path: '/v1/messages',
   script: 'cl',
@@ -119,14 +85,14 @@ const CHAT = {
 const RESPONSES = {
   path: '/v1/responses',
   script: 'gp',
-  answer: responded,
+  answer: answerOf('openai-responses'),
   model: 'gpt',
   most: 190_000,
 }
 const GEMINI = {
   path: '/v1beta/models/gemini:generateContent',
   script: 'gx',
-  answer: generated,
+  answer: answerOf('google-gemini'),
   model: undefined,
   most: 900_000,
 }

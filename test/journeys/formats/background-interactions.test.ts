@@ -2,6 +2,7 @@
  *  deleted, failed, continued, and finished by another worker. */
 import { GoogleGenAI } from '@google/genai'
 import t from 'tap'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { plainReply, responseBody, startStored } from '../../helpers/gateway/stored-responses.ts'
 
@@ -103,10 +104,8 @@ for (const [model, answer] of Object.entries(ANSWERS)) {
 t.test('background interaction: a tier without a price is left out, and named', async t => {
   await upstream.script('gi', plainReply(interactionBody('standard')))
   const request = { model: 'gi', input: 'Think', background: true, service_tier: 'priority' }
-  const response = await fetch(`${gateway.url}/v1/interactions`, {
-    method: 'POST',
-    headers: { 'x-goog-api-key': await gateway.key(), 'content-type': 'application/json' },
-    body: JSON.stringify(request),
+  const response = await postTo(`${gateway.url}/v1/interactions`, request, {
+    'x-goog-api-key': await gateway.key(),
   })
   t.equal(response.status, 200)
   t.equal(response.headers.get('x-tollgate-dropped'), 'service_tier')

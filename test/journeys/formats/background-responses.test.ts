@@ -2,6 +2,7 @@
 import { GoogleGenAI } from '@google/genai'
 import { APIConnectionError } from 'openai'
 import t, { type Test } from 'tap'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import {
   messageBody,
@@ -161,14 +162,7 @@ t.test('background response: another worker finishes it after its own crashes', 
 
 const IMAGE = `data:image/png;base64,${'A'.repeat(200_000)}`
 const post = async (path: string, body: object) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${await gateway.key()}`,
-      'content-type': 'application/json',
-    },
-    body: JSON.stringify(body),
-  })
+  const response = await postTo(gateway.url + path, body, bearer(await gateway.key()))
   return { status: response.status, json: await response.json() }
 }
 

@@ -3,6 +3,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually, type Primary, startPrimary } from '../../helpers/gateway/primary.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
@@ -24,15 +25,10 @@ const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok'
 let secret = ''
 
 const post = async ({ url }: Primary, path: string) => {
-  const response = await fetch(url + path, {
-    method: 'POST',
-    body: '{}',
-    headers: {
-      authorization: `Bearer ${secret}`,
-      connection: 'close',
-      'content-type': 'application/json',
-      'idempotency-key': 'k',
-    },
+  const response = await postTo(url + path, '{}', {
+    ...bearer(secret),
+    connection: 'close',
+    'idempotency-key': 'k',
   })
   const replayed = response.headers.get('idempotent-replayed')
   return { status: response.status, replayed, text: await response.text() }
