@@ -202,15 +202,20 @@ export const diagnoseUpstreams = async (host: HostBase): Promise<readonly Doctor
     findings.filter(({ key, address }) => key !== '-' || /^https?:/.test(address)).map(upstreamOf),
   )
   if (failures.length + incomplete.size === 0)
-    return [
-      { check: CHECK, state: 'ok', text: `outside of the gateway: ${outside.size}`, advice: '' },
-    ]
+    return [{ check: CHECK, state: 'ok', text: allAnswer(outside.size), advice: '' }]
   return [
     ...failures.map(failureOf),
     ...[...incomplete].map(([upstream, list]) => missingIn(upstream, list)),
   ]
 }
 const CHECK = 'upstreams'
+/** `count`: of the upstreams outside of the gateway. */
+const allAnswer = (count: number): string => {
+  if (count === 0) return 'none is outside of the gateway'
+  return count === 1
+    ? 'the one outside of the gateway answers'
+    : `all ${count} outside of the gateway answer`
+}
 const upstreamOf = ({ upstream }: LiveFinding): string => upstream
 const failureOf = ({ upstream, address, key, answer }: LiveFinding): DoctorFinding => ({
   check: CHECK,

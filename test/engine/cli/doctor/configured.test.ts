@@ -114,6 +114,20 @@ t.test(
   },
 )
 
+t.test('doctor: how many upstreams outside of the gateway answer', async t => {
+  const { diagnose } = await start(t)
+  const textOf = async (change?: (yaml: string) => string) =>
+    (await diagnose(change)).all.find(({ check }) => check === 'upstreams')?.text
+  t.equal(await textOf(), 'all 2 outside of the gateway answer')
+  const one = (yaml: string) => yaml.replace(/^ {2}own(-\*)?: .*\n/gm, '')
+  t.equal(await textOf(one), 'the one outside of the gateway answers')
+  const inside = (yaml: string) =>
+    one(yaml)
+      .replace(/up: \{ url: '[^']*', key: [^,]*/, "up: { url: 'sandbox:'")
+      .replace('mirror]', 'mirror, sandbox]')
+  t.equal(await textOf(inside), 'none is outside of the gateway')
+})
+
 t.test('doctor: each of them that does not work, with what to do', async t => {
   const { diagnose, replies, url } = await start(t)
   type Case = readonly [
