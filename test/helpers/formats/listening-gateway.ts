@@ -31,7 +31,7 @@ const OWN_CODECS = new Map(CLIENTS.map(name => [name as string, { ...formatOf(na
 export const ownCodec = (name: string): Codec => OWN_CODECS.get(name) as Codec
 const IGNORE = { add() {} }
 
-const promptOf = (text: string, stream: boolean): Prompt => ({
+export const promptOf = (text: string, stream: boolean): Prompt => ({
   turns: [{ role: 'user', content: [{ type: 'text', text }] }],
   tools: [],
   settings: { limit: 50 },
@@ -46,8 +46,13 @@ const contextOf = (prompt: Prompt, path: string): EncodeContext => ({
   prompt,
   path,
 })
-const requestOf = (name: ClientFormat, text: string, stream: boolean) =>
-  ownCodec(name).encodePrompt(promptOf(text, stream), { name: 'm', traits: {} }, IGNORE)
+/** `request`: a text of the user, or a whole prompt. */
+const requestOf = (name: ClientFormat, request: string | Prompt, stream: boolean) =>
+  ownCodec(name).encodePrompt(
+    typeof request === 'string' ? promptOf(request, stream) : { ...request, stream },
+    { name: 'm', traits: {} },
+    IGNORE,
+  )
 
 const METERS = { input: 3, output: 4 }
 /** One event for each piece of text. */
@@ -125,8 +130,13 @@ export const arrange = async (
       }),
     },
   )
-  const ask = async (client: ClientFormat, target: string, text: string, stream: boolean) => {
-    const { path, body } = requestOf(client, text, stream)
+  const ask = async (
+    client: ClientFormat,
+    target: string,
+    request: string | Prompt,
+    stream: boolean,
+  ) => {
+    const { path, body } = requestOf(client, request, stream)
     const response = await postTo(gateway + path, body, { 'x-target': target })
     const verdict = response.headers.get('x-tollgate-guard')
     return { status: response.status, text: await response.text(), verdict }

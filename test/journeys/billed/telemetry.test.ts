@@ -5,6 +5,8 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { blocksOf } from '../../docs/blocks.ts'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { gateway, postJson, prepareCustomer } from '../../helpers/money/billing-gateway.ts'
 
 interface OtlpValue {
@@ -187,6 +189,46 @@ t.test('telemetry: a call with two attempts is one trace with its usage once', a
     t.ok(BigInt(each.endTimeUnixNano) >= BigInt(each.startTimeUnixNano))
 })
 
+t.test('telemetry: input includes what a cache was read for and what it got', async t => {
+  const collector = await startCollector(t)
+  const usage = {
+    input_tokens: 3,
+    cache_read_input_tokens: 4,
+    cache_creation_input_tokens: 7,
+    cache_creation: { ephemeral_5m_input_tokens: 5, ephemeral_1h_input_tokens: 2 },
+    output_tokens: 6,
+  }
+  const url = await startTextUpstream(t, (_, response) => {
+    const content = [{ type: 'text', text: 'Hello.' }]
+    const facts = { id: 'm', type: 'message', role: 'assistant', model: 'words-2026' }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ ...facts, content, stop_reason: 'end_turn', usage }))
+  })
+  const customer = await prepareCustomer(
+    `
+telemetry: { to: ${collector.url} }
+pipeline: [errors, telemetry, auth, model, meter, translate]
+upstreams: { up: { url: '${url}', formats: [anthropic-messages] } }
+models:
+  words: { to: up/words, price: { input: 1 / 1k, cached: 0.1 / 1k, cache_write: 2 / 1k, cache_write_1h: 3 / 1k, output: 1 / 1k }, output: 1000 }
+routes:
+  - { path: POST /chat, auth: key, model: body, translate: openai-chat, errors: openai }
+`,
+    10n ** 11n,
+  )
+  t.equal((await postJson(customer.key, '/chat', BODY)).response.status, 200)
+  await collector.until(() => collector.spans.length >= 2)
+  const served = collector.spans.find(({ kind }) => kind === 3)
+  t.match(served && plain(served), {
+    'gen_ai.usage.input_tokens': '14',
+    'gen_ai.usage.cache_read.input_tokens': '4',
+    'gen_ai.usage.cache_write.input_tokens': '7',
+    'gen_ai.usage.output_tokens': '6',
+    // 3 × 1 + 4 × 0.1 + 5 × 2 + 2 × 3 + 6 × 1, for each 1,000.
+    'gen_ai.usage.cost.amount': 0.0254,
+  })
+})
+
 t.test('telemetry: a key in a path is in no span', async t => {
   const collector = await startCollector(t)
   const customer = await prepareCustomer(routes(`{ to: ${collector.url} }`), 10n ** 11n)
@@ -303,6 +345,68 @@ t.test('telemetry: two receivers get everything, each in its encoding', async t 
     look()
   })
   t.same(new Set(bodies.map(({ type }) => type)), new Set(['application/x-protobuf']))
+})
+
+t.test('telemetry: the example of docs/metrics.md sends each receiver what it reads', async t => {
+  const reports: { readonly url: string; readonly headers: IncomingHttpHeaders; text: string }[] =
+    []
+  let look = () => {}
+  const example = blocksOf('docs/metrics.md').find(({ text }) => text.startsWith('telemetry:'))
+  const receiver = await startTextUpstream(t, (text, response, { url = '', headers }) => {
+    reports.push({ url, headers, text })
+    response.end('{}')
+    look()
+  })
+  const section = (example?.text ?? '')
+    .replace('http://127.0.0.1:4318', `${receiver}/collector`)
+    .replace('https://cloud.langfuse.com', `${receiver}/langfuse`)
+    .replace('https://otlp.datadoghq.com', `${receiver}/datadog`)
+    .replace('${LANGFUSE_AUTH}', 'cGs6c2s=')
+    .replace('${DATADOG_KEY}', 'dd-1')
+    .replace('share: 5%', 'share: 5%\n  metrics: 1ms')
+  const customer = await prepareCustomer(routes('').replace('telemetry: \n', section), 10n ** 11n)
+  const headers = { traceparent: `00-${TRACE}-${PARENT}-01`, baggage: 'team=red,other=no' }
+  const { id } = await postJson(customer.key, '/chat', BODY, headers)
+  const failed = { ...BODY, messages: [{ role: 'user', content: 'break' }] }
+  const error = await postJson(customer.key, '/chat', failed)
+  const tracesOf = (name: string) =>
+    reports
+      .filter(({ url }) => url.startsWith(`/${name}/`) && url.endsWith('/v1/traces'))
+      .map(({ text }) => text)
+      .join('')
+  const NAMES = ['collector', 'langfuse', 'datadog']
+  await new Promise<void>(resolve => {
+    look = () => {
+      const hasTraces = NAMES.every(name =>
+        [id, error.id].every(each => tracesOf(name).includes(each)),
+      )
+      const withMetrics = NAMES.filter(name =>
+        reports.some(({ url }) => url.startsWith(`/${name}/`) && url.endsWith('/v1/metrics')),
+      )
+      if (hasTraces && withMetrics.length === NAMES.length) resolve()
+    }
+    look()
+  })
+  const PLACES: Readonly<Record<string, readonly [path: string, headers: object]>> = {
+    collector: ['/collector', { 'content-type': 'application/json' }],
+    langfuse: [
+      '/langfuse/api/public/otel',
+      {
+        authorization: 'Basic cGs6c2s=',
+        'x-langfuse-ingestion-version': '4',
+        'content-type': 'application/json',
+      },
+    ],
+    datadog: ['/datadog', { 'dd-api-key': 'dd-1', 'content-type': 'application/x-protobuf' }],
+  }
+  for (const [name, [path, expected]] of Object.entries(PLACES)) {
+    t.match(tracesOf(name), 'baggage.team', name)
+    t.notMatch(tracesOf(name), 'baggage.other', name)
+    for (const { url, headers } of reports.filter(each => each.url.startsWith(`/${name}/`))) {
+      t.ok([`${path}/v1/traces`, `${path}/v1/metrics`].includes(url), url)
+      t.match(headers, expected, url)
+    }
+  }
 })
 
 t.test('telemetry: a receiver that is away gets everything later, and costs no call', async t => {

@@ -10,7 +10,13 @@ import guardPlugin from '../../../plugins/guard/index.ts'
 import { labelsIn } from '../../../plugins/guard/model-decision.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { fakeHost, type HostOptions } from '../../../program/exports/testing.ts'
-import { arrange, CLIENTS, ownCodec, textIn } from '../../helpers/formats/listening-gateway.ts'
+import {
+  arrange,
+  CLIENTS,
+  ownCodec,
+  promptOf,
+  textIn,
+} from '../../helpers/formats/listening-gateway.ts'
 import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { faultsOf } from '../../helpers/gateway/test-server.ts'
 
@@ -169,6 +175,42 @@ t.test('guard: the input of a call waits for the verdict, escapes hide nothing',
   const nested = `${'['.repeat(50_000)}"x@y.com"${']'.repeat(50_000)}`
   t.equal(inputOf(nested), nested.replace('x@y.com', '[EMAIL_1]'), 'however deep')
   t.end()
+})
+
+t.test('guard: results of tools and inputs of calls are searched, in every format', async t => {
+  const own = { find: 'email', words: ['falcon'], do: 'mask' }
+  const masking = await startGuarded(t, { own })
+  const blocking = await startGuarded(t, { own: { ...own, do: 'block' } })
+  const conversation = (input: string, result: string): Prompt => ({
+    ...promptOf('Look it up.', false),
+    tools: [{ type: 'function', name: 'find', schema: { type: 'object' } }],
+    turns: [
+      { role: 'user', content: [{ type: 'text', text: 'Look it up.' }] },
+      { role: 'assistant', content: [{ type: 'call', id: 'call_1', name: 'find', input }] },
+      {
+        role: 'user',
+        content: [{ type: 'result', id: 'call_1', content: [{ type: 'text', text: result }] }],
+      },
+    ],
+  })
+  const RESULT = 'It is ann@example.com of Falcon.'
+  for (const client of CLIENTS)
+    for (const target of CLIENTS)
+      for (const stream of [false, true]) {
+        const name = `${client} at ${target}${stream ? ', streamed' : ''}`
+        masking.answerWith('Done.')
+        const prompt = conversation('{"who":"bob@example.org"}', RESULT)
+        const { status, verdict } = await masking.ask(client, target, prompt, stream)
+        t.equal(status, 200, name)
+        const forwarded = masking.prompts.pop() ?? ''
+        t.match(forwarded, 'It is [EMAIL_2] of [WORD_1].', name)
+        t.match(forwarded, '[EMAIL_1]', name)
+        t.notMatch(forwarded, /ann@|bob@|falcon/i, name)
+        t.equal(verdict, 'own=masked(3)', name)
+        const refusal = await blocking.ask(client, target, conversation('{}', RESULT), stream)
+        t.equal(refusal.status, 400, name)
+        t.same(blocking.prompts, [], 'nothing was sent')
+      }
 })
 
 t.test('guard: numbers of a call are searched as they are written', t => {

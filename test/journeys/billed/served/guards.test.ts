@@ -51,7 +51,7 @@ guards:
 ${Object.entries(GUARDS)
   .map(([name, guard]) => `  ${name}: ${guard}`)
   .join('\n')}
-pipeline: [errors, auth, zone, model, files, meter, account, translate, guard, realtime]
+pipeline: [errors, observe, auth, zone, model, files, meter, account, translate, guard, realtime]
 upstreams:
   up: { url: '${URL}', formats: [openai-chat], zone: [eu, us] }
   live: { url: '${URL}' }
@@ -95,6 +95,14 @@ t.test('guards: the verdict is in usage, receipt, CSV and the command', async t 
   const { id, response } = await postJson(key, '/both/v1/messages', bodyOf(false))
   const verdicts = 'pii=masked(1)'
   t.equal(response.headers.get('x-tollgate-guard'), verdicts, 'a shadow is in the log only')
+  const line = await eventually(() =>
+    gateway
+      .output()
+      .split('\n')
+      .find(each => each.includes(`"${id}"`) && each.includes('"guard"')),
+  )
+  t.match(JSON.parse(line), { guard: `${verdicts}, silent=shadow(1)` })
+  t.notMatch(line, /ann@|first ten/, 'no text of the call')
   t.match(JSON.parse(await get('/api/usage')).data, [{ request_id: id, guard: verdicts }])
   t.match(JSON.parse(await get(`/api/usage/${id}`)).data, { guard: verdicts })
   const csv = await get('/api/usage?format=csv')
