@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/{,ci/}*.test.ts',
-  'test/{laws,docs,examples,bench{,/scale},chaos{,/{answers,creates,failover,tasks}},mutation,oracles}/*.test.ts',
+  'test/{laws,docs,examples,bench{,/scale},chaos{,/{answers,creates,failover,gateways,tasks}},mutation,oracles}/*.test.ts',
   'test/journeys/{*,{attacks,clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
@@ -44,7 +44,7 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
     'test/suites/{,ci/}{accounts,billed,ledger,money,postgres,prices,store,tasks,task-endpoints,files}.test.ts',
     'test/journeys/money/*.test.ts',
-    'test/chaos/{,answers/,creates/,failover/,tasks/}*.test.ts',
+    'test/chaos/{,answers/,creates/,failover/,gateways/,tasks/}*.test.ts',
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
   formats: [
@@ -63,6 +63,7 @@ export const groupOf = (file: string): string =>
 export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'kills of any process': [
     'test/chaos/{chaos,checker,recovery-kills,answers/checker,tasks/task-kills}.test.ts',
+    'test/chaos/gateways/*.test.ts',
   ],
   'a kill at each write': ['test/chaos/{write-kills,store-faults}.test.ts'],
   'five hundred calls on credit for ten': ['test/journeys/billed/metered-calls.test.ts'],

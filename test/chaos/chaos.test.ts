@@ -17,6 +17,7 @@ t.test('chaos: kills of any process lose no charge and no event', { jobs: 2 }, a
         store,
         kills,
         seed: seed(),
+        gateways: store === 'postgres' ? 2 : 1,
         within: 500,
         clients: shortOrLong(6, 12),
       })

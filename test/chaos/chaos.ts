@@ -1,9 +1,8 @@
-/** Kills a gateway and its store at random instants under load, and compares the records of
- *  clients, upstream, webhook receiver and ledger: `npm run test:chaos -- --kills 1000 --seed 1
- *  --store postgres`. */
+/** Kills gateways and their store at random instants under load, and compares the records of
+ *  clients, upstream, webhook receiver and ledger after the last kill: no record is lost before.
+ *  `gateways/rounds.ts` is its command. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { parseArgs } from 'node:util'
 import { eventually } from '../helpers/gateway/primary.ts'
 import { AUTHORITY } from '../helpers/money/receiver.ts'
 import { createChance } from '../helpers/run-settings.ts'
@@ -26,8 +25,8 @@ import {
   type Violation,
 } from './checker.ts'
 import type { ClientMessage } from './client.ts'
-import { createReplicas } from './failover/replicas.ts'
 import { createTree, KINDS, type Tree } from './gateway-tree.ts'
+import { followUrls, untilReaped } from './gateways/gateways.ts'
 import { createPayers, readLedger, readReports } from './ledger-report.ts'
 import { BUDGETS, PROJECTS, unsentShares } from './plans/budgets.ts'
 import { arrangePlans, arrangeTeams, PLANS } from './plans/payers.ts'
@@ -54,6 +53,8 @@ export interface Outcome {
 export interface ChaosOptions {
   readonly store: StoreName | (() => Promise<StoreSetup>)
   readonly kills: number
+  /** How many gateways share the store, if it is PostgreSQL: a data folder belongs to one. */
+  readonly gateways?: number
   /** Only kills of these kinds, instead of all. */
   readonly kinds?: readonly string[]
   readonly seed: number
@@ -100,16 +101,27 @@ const readLog = async <T>(child: ChildProcess, ask: string): Promise<readonly T[
 }
 
 export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
-  const { seed, kills, report = () => {}, lag = 0, clients: concurrency = 12 } = options
+  const {
+    seed,
+    kills,
+    gateways = 1,
+    report = () => {},
+    lag = 0,
+    clients: concurrency = 12,
+  } = options
   const upstream = await forkProcess('./upstream.ts', String(seed))
   const [{ port }] = (await once(upstream, 'message')) as [{ port: number }]
   const answers = await startAnswers(seed)
   const sink = await startSink()
   const store = await (typeof options.store === 'string' ? STORES[options.store] : options.store)()
   const allow = { EGRESS_ALLOW: `127.0.0.1:${sink.port}`, NODE_EXTRA_CA_CERTS: AUTHORITY }
-  const tree = createTree(routesTo(port, answers.port), store.url, allow)
+  const trees = Array.from({ length: gateways }, () =>
+    createTree(routesTo(port, answers.port), store.url, allow),
+  )
+  const [tree] = trees as [Tree]
   try {
-    await tree.start()
+    // The first one makes the tables and prints a key.
+    for (const each of trees) await each.start()
     // Printed once, after the banner.
     const key = await eventually(() => /\b(sk-[A-Za-z0-9]{20,})/.exec(tree.output())?.[1])
     const database = await store.open(tree.data)
@@ -122,13 +134,14 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const interval = kills < 20 ? 3 : 20
     const client = await forkProcess('./client.ts', ...[seed, concurrency, interval].map(String))
     const projects = PROJECTS.length
-    const endTargets = followTarget(tree, url =>
-      client.send({ url, key, small, teams, projects } satisfies ClientMessage),
+    const endTargets = followUrls(trees, urls =>
+      client.send({ urls, key, small, teams, projects } satisfies ClientMessage),
     )
     const { promise: afterKills, resolve: onKillsDone } = Promise.withResolvers<void>()
     const beside = options.beside?.(tree, afterKills) ?? afterKills.then(() => pause(300))
-    answers.call(tree.url)
-    const { killLog, overlapping, failure } = await killAll(options, tree, store)
+    let answerCalls = 0
+    answers.call(() => trees[answerCalls++ % gateways]?.url() ?? '')
+    const { killLog, overlapping, failure } = await killAll(options, trees, store)
     onKillsDone()
     await beside
     await answers.end()
@@ -136,8 +149,9 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     report('all processes recovered')
     const clients = await readLog<ClientCall>(client, 'stop')
     report('the clients have finished')
-    await tree.stop()
-    report('the gateway has ended')
+    if (gateways > 1) await untilReaped(store, trees)
+    for (const each of trees) await each.stop()
+    report('the gateways have ended')
     const calls = await readLog<UpstreamCall>(upstream, 'log')
     const { findings, ...books } = await readLedger(store, tree.data, report, answers)
     await tree.start()
@@ -155,8 +169,10 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const counts = { answers: answers.counts(), overlapping, kills: countKinds(killLog) }
     return { ...outcomeOf(logs, all), ...counts, longestGaps }
   } finally {
-    await tree.stop().catch(() => {})
-    tree.remove()
+    for (const each of trees) {
+      await each.stop().catch(() => {})
+      each.remove()
+    }
     sink.close()
     answers.close()
     await store.end()
@@ -170,18 +186,6 @@ const unsentIn = async (store: StoreSetup, { data }: Tree): Promise<readonly Vio
   } finally {
     await database.close()
   }
-}
-/** Sends the URL whenever the gateway has a new one. Returns the function that ends this. */
-const followTarget = (tree: Tree, send: (url: string) => void): (() => void) => {
-  let last = ''
-  const look = (): void => {
-    const url = tree.url()
-    if (url !== last && url !== '') send(url)
-    last = url
-  }
-  look()
-  const timer = setInterval(look, 50)
-  return () => clearInterval(timer)
 }
 /** How often a kind is drawn, if not once. A start of the whole gateway costs most time and has the
  *  fewest calls to cut; each fault of PostgreSQL is one of three. */
@@ -200,7 +204,7 @@ const RECOVERY = 600
  *  ends the kills; the records until then are compared all the same. */
 const killAll = async (
   { kills, kinds: only, seed, within = 1_200, overlap = 0, report = () => {} }: ChaosOptions,
-  tree: Tree,
+  trees: readonly Tree[],
   setup: StoreSetup,
 ): Promise<{
   readonly killLog: readonly Kill[]
@@ -216,18 +220,22 @@ const killAll = async (
   let overlapping = 0
   try {
     for (let kill = 0; kill < kills; kill++) {
+      const gateway = Math.floor(chance() * trees.length)
+      const tree = trees[gateway] as Tree
       const overlaps = kill > 0 && chance() < overlap
       if (overlaps) overlapping++
+      // Others may still recover.
       else await tree.untilRecovered()
       await pause(overlaps ? chance() * RECOVERY : 100 + chance() * within)
       const random = weighted[Math.floor(chance() * weighted.length)]
       const kind = (kills < 20 ? kinds[kill % kinds.length] : random) ?? ''
       report(`kill ${kill + 1} of ${kills}: ${kind}`)
-      killLog.push({ at: Date.now(), kind })
+      const isOfStore = setup.kinds.includes(kind) && kind !== 'writer'
+      killLog.push({ at: Date.now(), kind, gateway: isOfStore ? undefined : gateway })
       if (!(await setup.harm(kind, chance))) await tree.kill(kind, chance)
       if (kind === 'all' || kind === 'primary') tree.launch()
     }
-    await tree.untilRecovered()
+    for (const each of trees) await each.untilRecovered()
   } catch (error) {
     const detail = String(error)
     report(`the kills ended early: ${detail}`)
@@ -278,51 +286,3 @@ const outcomeOf = (
     lowBalances: logs.balances.filter(isLow).length,
   }
 }
-
-const countOf = (kills: Outcome['kills']): number =>
-  Object.values(kills).reduce((sum, count) => sum + count, 0)
-
-const main = async (): Promise<void> => {
-  const { values } = parseArgs({
-    options: {
-      kills: { type: 'string', default: '6' },
-      seed: { type: 'string', default: '1' },
-      store: { type: 'string', default: 'sqlite' },
-      within: { type: 'string', default: '500' },
-      overlap: { type: 'string', default: '0.3' },
-    },
-  })
-  const setups = { ...STORES, replicas: createReplicas }
-  const { store } = values
-  if (!Object.hasOwn(setups, store)) throw new Error(`--store ${Object.keys(setups).join(' | ')}`)
-  const kills = Number(values.kills)
-  const print = (line: string): void =>
-    void process.stdout.write(`${(performance.now() / 1_000).toFixed(1)} s ${line}\n`)
-  const outcome = await runChaos({
-    store: setups[store as keyof typeof setups],
-    kills,
-    seed: Number(values.seed),
-    within: Number(values.within),
-    overlap: Number(values.overlap),
-    report: print,
-  })
-  const { violations, complete, cutCalls, refusals, lowBalances } = outcome
-  for (const { invariant, subject, detail } of violations)
-    print(`${invariant}: ${subject}: ${detail}`)
-  print(
-    `kills: ${countOf(outcome.kills)} of ${kills} ${JSON.stringify(outcome.kills)}, ${outcome.overlapping} during a recovery, seed ${values.seed}, ${store}`,
-  )
-  print(
-    `replies: ${complete} complete, ${cutCalls} cut, ${refusals} refused; ${lowBalances} balances fell below their threshold`,
-  )
-  print(`with cache, guards, copies and rules: ${JSON.stringify(outcome.answers)}`)
-  print(`longest times without a complete reply, ms: ${JSON.stringify(outcome.longestGaps)}`)
-  print(`words delivered before a kill and not charged: ${outcome.unpaidWords}`)
-  print(`violations: ${violations.length}`)
-  if (violations.length === 0)
-    print(
-      `95 % bound: fewer than ${((3 / countOf(outcome.kills)) * 100).toFixed(2)} % of kills cause a violation (3/N)`,
-    )
-  process.exitCode = violations.length === 0 ? 0 : 1
-}
-if (import.meta.main) await main()

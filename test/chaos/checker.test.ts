@@ -241,6 +241,11 @@ t.test(
     const away = { at: 6_500, kind: 'restart' }
     t.same(violationsAfter(away, { at: 11_000, kind: 'worker' }), [])
     t.same(
+      violationsAfter(away, { at: 11_000, kind: 'worker', gateway: 1 }),
+      ['I8'],
+      'a process of another gateway was killed',
+    )
+    t.same(
       violationsAfter(away),
       ['I8'],
       'a live process reports its progress when the store is back',

@@ -4,6 +4,8 @@
 export interface ClientCall {
   /** The client's id of the call, which the upstream reads in the body. */
   readonly client: string
+  /** The gateway that it called, by number; 0 if there is one. */
+  readonly gateway?: number
   readonly stream: boolean
   readonly outcome: 'complete' | 'cut' | 'refused' | 'unreached'
   /** 0 if no response arrived. */
@@ -40,6 +42,8 @@ export interface Kill {
   /** Milliseconds since 1970. */
   readonly at: number
   readonly kind: string
+  /** The gateway whose process was killed; undefined: the store, which all share. */
+  readonly gateway?: number | undefined
 }
 export interface Logs {
   readonly clients: readonly ClientCall[]
@@ -96,11 +100,12 @@ export const check = (logs: Logs): readonly Violation[] => {
       const ownCalls = calls.get(client.client) ?? []
       const names = [...new Set(ownCalls.map(({ request }) => request))]
       const ownRows = names.flatMap(name => rows.get(name) ?? [])
-      const near = logs.kills.filter(({ at }) => Math.abs(client.endedAt - at) < NEAR)
+      const kills = logs.kills.filter(kill => concerns(kill, client))
+      const near = kills.filter(({ at }) => Math.abs(client.endedAt - at) < NEAR)
       const killsNearby = near
         .map(({ at, kind }) => `${kind} ${client.endedAt - at} ms before`)
         .join(', ')
-      const knownWords = knownWordsOf(client, logs)
+      const knownWords = knownWordsOf(client, { kills, lag: logs.lag })
       return ofClient({
         client,
         calls: ownCalls,
@@ -116,6 +121,10 @@ export const check = (logs: Logs): readonly Violation[] => {
   ]
 }
 
+/** A kill of one gateway excuses nothing that another one did. */
+const concerns = ({ gateway }: Kill, client: ClientCall): boolean =>
+  gateway === undefined || gateway === (client.gateway ?? 0)
+
 /** Milliseconds: a call that ended this close to a kill may have been ended by it. */
 const NEAR = 2_000
 /** Milliseconds during which a process may not have reported progress to an unavailable store; if
@@ -126,7 +135,10 @@ const PROCESSES: ReadonlySet<string> = new Set(['worker', 'all', 'primary'])
 
 /** The number of words that the store must know: those that arrived well before the end. If the
  *  process was killed after a fault of the store, those before that fault. */
-const knownWordsOf = ({ arrivals: came, endedAt }: ClientCall, { kills, lag }: Logs): number => {
+const knownWordsOf = (
+  { arrivals: came, endedAt }: ClientCall,
+  { kills, lag }: Pick<Logs, 'kills' | 'lag'>,
+): number => {
   const isKilled = kills.some(
     ({ at, kind }) => PROCESSES.has(kind) && at > endedAt - NEAR && at < endedAt + MAX_UNREPORTED,
   )

@@ -7,7 +7,8 @@ import type { ClientCall } from './checker.ts'
 type MutableCall = { -readonly [Name in keyof ClientCall]: ClientCall[Name] }
 export type ClientMessage = Target | 'stop'
 interface Target {
-  readonly url: string
+  /** The last of each gateway. */
+  readonly urls: readonly string[]
   readonly key: string
   /** Keys that are used once each. */
   readonly small: readonly string[]
@@ -70,7 +71,9 @@ const ANSWERS_OF_ONE = 110
 const OF_TEAMS = 0.45
 let answerCount = 0
 const current = (count: number): number => Math.floor(answerCount / ANSWERS_OF_ONE) % count
-const ask = ({ url, key: usual, small, teams, projects }: Target): Promise<void> => {
+const ask = ({ urls, key: usual, small, teams, projects }: Target): Promise<void> => {
+  const gateway = upTo(urls.length)
+
   const smallKey =
     log.length % Number(interval) === 0 ? (returnedKeys.pop() ?? small[usedCount++]) : undefined
   const teamKey =
@@ -80,6 +83,7 @@ const ask = ({ url, key: usual, small, teams, projects }: Target): Promise<void>
   const leaveAt = chance() < 0.15 ? 1 + upTo(15) : Number.POSITIVE_INFINITY
   const call: MutableCall = {
     client: `c${log.length}`,
+    gateway,
     stream,
     outcome: 'cut',
     status: 0,
@@ -97,7 +101,7 @@ const ask = ({ url, key: usual, small, teams, projects }: Target): Promise<void>
   }
   const options = { method: 'POST', agent, headers }
   return new Promise(done => {
-    const outgoing = request(`${url}/v1/chat/completions`, options, response =>
+    const outgoing = request(`${urls[gateway]}/v1/chat/completions`, options, response =>
       read(call, leaveAt, response, done),
     )
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
