@@ -206,15 +206,16 @@ class Meter implements Stage {
     return next()
   }
   /** WebSocket: after each response, holds the worst-case cost of the next one. If the balance does
-   *  not cover it, sends the format's close message and cuts the connection. */
+   *  not cover it, sends the format's close message and cuts the connection. The store knows what a
+   *  response costs before the client has its last event: if this process crashes then, it is
+   *  charged. */
   async message(message: Message, out: (message: Message) => void, exchange: Exchange) {
-    out(message)
-    const call = exchange.slots.get(CALL)
+    const call = message.from === 'client' ? undefined : exchange.slots.get(CALL)
     const usage = exchange.slots.get(USAGE)
-    if (!call || !usage || message.from === 'client') return
+    if (!call || !usage) return out(message)
     call.onContent()
-    if (usage.estimated) return
-    const reason = await call.preAuthorise(usage)
+    const reason = usage.estimated ? undefined : await call.preAuthorise(usage)
+    out(message)
     if (!reason) return
     const payload = exchange.slots.get(CLOSE_MESSAGE)?.(reason)
     if (payload) out({ from: 'upstream', text: true, payload })
