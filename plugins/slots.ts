@@ -39,6 +39,8 @@ export interface Member {
   readonly id: number
   readonly name: string
   readonly role: MemberRole
+  /** Of its calls: `project=alpha, feature=search`. */
+  readonly tags?: string
 }
 /** The name of a zone, as a regular expression. */
 export const ZONE = '^[a-z][a-z0-9-]{0,31}$'

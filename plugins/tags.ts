@@ -8,7 +8,6 @@ import type {
   Exchange,
   Host,
   Json,
-  Metrics,
   Next,
   Plugin,
   Report,
@@ -20,11 +19,10 @@ import { conditionsOf } from './catalogue/section.ts'
 import { addDropped } from './conversion/dropped-fields.ts'
 import { routeFormat } from './conversion/route-format.ts'
 import { ACCOUNT, type Account, CHARGE, CHOOSE_BY_TAGS, TAGS, type Tags } from './slots.ts'
+import { TagMetrics } from './tagging/metrics.ts'
 import { knownTagsIn, SECTION, tagPlacesIn, VALUE } from './tagging/section.ts'
 import { type Place, PlaceRules, reportPlace } from './zones/rule.ts'
 
-/** Of a tag, in metrics of a worker. */
-const MOST_VALUES = 100
 type Section = ValueOf<typeof SECTION>
 
 export default {
@@ -140,8 +138,9 @@ class TagStage implements Stage {
     const { headers } = exchange.request
     const { header, baggage, metadata } = this.#section
     const collected = new CollectedTags(this.#values)
-    const { limits, key } = exchange.slots.get(ACCOUNT) ?? NO_ACCOUNT
+    const { limits, member, key } = exchange.slots.get(ACCOUNT) ?? NO_ACCOUNT
     if (limits?.tags !== undefined) collected.pin(limits.tags, 'account/')
+    if (member?.tags !== undefined) collected.pin(member.tags, 'member/')
     if (key?.limits?.tags !== undefined) collected.pin(key.limits.tags, 'key/')
     const own = headers[header]
     if (own !== undefined) collected.addList(own, `${header}/`)
@@ -153,13 +152,17 @@ class TagStage implements Stage {
     if (Object.keys(tags).length > 0) {
       exchange.slots.set(TAGS, tags)
       this.#zones.apply(exchange, tags)
-      exchange.onEnd(() => this.#metrics.count(tags, exchange.slots.get(CHARGE)?.nanos ?? 0n))
+      exchange.onEnd(() =>
+        this.#metrics.countCall(tags, unitsOf(exchange.slots.get(CHARGE)?.nanos)),
+      )
     }
     exchange.slots.get(CHOOSE_BY_TAGS)?.()
     return collected.dropped.length === 0 ? next() : nameDropped(exchange, next, collected.dropped)
   }
   explain = ({ slots }: Exchange): Json => ({ ...slots.get(TAGS) })
 }
+
+const unitsOf = (nanos: bigint = 0n): number => Number(printMoney(nanos))
 
 const nameDropped = async (
   exchange: Exchange,
@@ -190,36 +193,11 @@ class TagZones {
   }
 }
 
-/** Counts calls by tag. Values that clients choose are bounded: the others count as `other`. */
-class TagMetrics {
-  readonly #metrics: Metrics
-  /** By tag, of all versions of the configuration in this worker. */
-  readonly #values: Map<string, Set<string>>
-  constructor(host: Host) {
-    this.#metrics = host.metrics
-    this.#values = host.share('tags: values', '1', () => new Map())
-  }
-  count(tags: Tags, nanos: bigint): void {
-    for (const [tag, value] of Object.entries(tags)) {
-      const labels = { tag, value: this.#labelOf(tag, value) }
-      this.#metrics.count('tagged_calls_total', labels)
-      if (nanos > 0n) this.#metrics.count('tagged_charged_total', labels, Number(printMoney(nanos)))
-    }
-  }
-  #labelOf(tag: string, value: string): string {
-    const values = this.#values.get(tag) ?? new Set()
-    this.#values.set(tag, values)
-    if (!values.has(value) && values.size >= MOST_VALUES) return 'other'
-    values.add(value)
-    return value
-  }
-}
-
 /** The tags of one request. Its sources are added in order: the first value of a name counts. */
 class CollectedTags {
   readonly #values: ReadonlyMap<string, ReadonlySet<string> | RegExp>
   readonly #tags = new Map<string, string>()
-  /** Names of the tags that the account or the key has. */
+  /** Names of the tags that the account, the member or the key has. */
   readonly #pinned = new Set<string>()
   /** The place of an unknown tag or value: `x-tollgate-tags/project`. */
   readonly dropped: string[] = []
@@ -230,7 +208,7 @@ class CollectedTags {
   get tags(): Tags {
     return Object.fromEntries(this.#tags)
   }
-  /** Tags of the account or the key: a request cannot replace them. */
+  /** Tags of the account, the member or the key: a request cannot replace them. */
   pin(list: string, place: string): void {
     this.addList(list, place)
     for (const name of this.#tags.keys()) this.#pinned.add(name)

@@ -264,7 +264,11 @@ export const ABOUT: Readonly<Record<string, RouteDescription>> = {
       query('model', 'Only calls of this model, with by=call'),
       query('key', 'Only calls of the key with this number, with by=call', integer),
       query('state', 'Only these, with by=call', oneOf('open', 'settled', 'released')),
-      query('tag', 'Only calls with this tag, such as project=alpha, with by=call', text),
+      query(
+        'tag',
+        'Only calls with this tag, such as project=alpha, with by=call and by=model',
+        text,
+      ),
       query('rule', 'Only calls that this rule of their model sent, with by=call', text),
       query('member', 'Only calls of the member with this number', integer),
       query('status', 'Failed calls in place of charges, with by=call', oneOf('failed')),

@@ -8,7 +8,16 @@ import { latenciesBy, NO_LATENCIES } from '../calls/sum-reads.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { servedFacts } from '../ledger/views/served-by.ts'
 import { accountValuesIn } from '../ledger/views/usage-days.ts'
-import { CALL_SORTS, CALLS, type Order, SUM_SORTS, sumsBy } from '../ledger/views/usage-lists.ts'
+import {
+  BEYOND_MOST,
+  CALL_SORTS,
+  CALLS,
+  MODELS_OF_TAG,
+  MOST_OF_TAG,
+  type Order,
+  SUM_SORTS,
+  sumsBy,
+} from '../ledger/views/usage-lists.ts'
 import { maskKey } from '../operator/own-keys.ts'
 import { restFrom, type Search, searchOf } from './call-search.ts'
 import { fault } from './faults.ts'
@@ -116,6 +125,7 @@ export const GROUPINGS = {
   ),
   tag: sumGrouping(sumsBy('tag'), ({ name }) => ({ tag: String(name) }), ['name']),
 } satisfies Readonly<Record<string, Grouping>>
+const MODELS_IN_TAG = sumGrouping(MODELS_OF_TAG, ({ name }) => ({ model: String(name) }), ['name'])
 /** Columns of sums in CSV. */
 export const SUM_COLUMNS: readonly string[] = [
   'calls',
@@ -158,7 +168,7 @@ export interface CallFilters {
   readonly key: number | null
   /** The state of a charge, or the code of a failed call. */
   readonly state: string | null
-  /** Set for charges only. */
+  /** Set for charges, and for their sums by model. */
   readonly tag?: { readonly name: string; readonly value: string } | undefined
   /** The rule of the model. Set for charges only. */
   readonly rule?: string | undefined
@@ -174,7 +184,9 @@ export const usagePage = async (
   query: UsageQuery,
 ): Promise<UsagePage> => {
   const { by, limit, cursor, filters = NO_FILTERS } = query
-  const grouping: Grouping = GROUPINGS[by]
+  const isOfTag = hasTag(query)
+  if (isOfTag) await refuseMany(database, query)
+  const grouping: Grouping = isOfTag ? MODELS_IN_TAG : GROUPINGS[by]
   const sort = query.sort ?? defaultSort(grouping)
   const list = `${by} ${sort.by} ${sort.order}`
   const columns = columnsOf(grouping, sort)
@@ -207,13 +219,30 @@ export const usagePage = async (
     next: next ? cursorOf(list, next) : null,
   }
 }
+/** Whether it asks for the sums of one tag. */
+const hasTag = ({ by, filters }: UsageQuery): boolean =>
+  by === 'model' && filters?.tag !== undefined
+/** Sums of a tag are read from calls. Throws USAGE_FILTER. */
+const refuseMany = async (
+  database: Pick<Database, 'read'>,
+  { account, from, to }: UsageQuery,
+): Promise<void> => {
+  const [more] = await database.read(BEYOND_MOST, [account, from, to])
+  if (more)
+    throw fault('USAGE_FILTER', [
+      `\`tag\` with \`by=model\` reads single calls, and this period has more than ${MOST_OF_TAG}; choose a shorter one`,
+    ])
+}
 const periodValues = (
-  { account, by }: UsageQuery,
+  { account, by, filters }: UsageQuery,
   { from, to, instants }: Search,
-): readonly Value[] =>
-  by === 'call' || by === 'failed'
-    ? [account, from, to, ...(instants ? [instants.value] : [])]
-    : accountValuesIn(account, { from, to }, Date.now())
+): readonly Value[] => {
+  if (by === 'call' || by === 'failed')
+    return [account, from, to, ...(instants ? [instants.value] : [])]
+  const tag = by === 'model' ? filters?.tag : undefined
+  if (tag) return [account, from, to, tag.name, tag.value]
+  return accountValuesIn(account, { from, to }, Date.now())
+}
 /** The calls that the page reads: see `searchOf`. */
 const searched = async (
   database: Pick<Database, 'read'>,
@@ -241,11 +270,12 @@ const valuesOf = (filters: CallFilters, by: By): readonly Value[] => {
   const ofCharges = by === 'call' ? [name, name, value, rule, rule] : []
   return [model, model, key, key, state, state, ...ofCharges]
 }
-/** Of the rows of sums; undefined for lists of calls. Sums of tags and members have none. */
+/** Of the rows of sums; undefined for lists of calls. Sums of tags, of the models of a tag and of
+ *  members have none. */
 const latenciesIn = async (database: Pick<Database, 'read'>, query: UsageQuery) => {
   const { by } = query
   if (by === 'call' || by === 'failed') return undefined
-  if (by === 'tag' || by === 'member') return () => NO_LATENCIES
+  if (by === 'tag' || by === 'member' || hasTag(query)) return () => NO_LATENCIES
   const latencies = await latenciesBy(database, Date.now(), { ...query, by })
   return ({ name }: Row) => latencies.get(String(name)) ?? NO_LATENCIES
 }

@@ -185,8 +185,8 @@ const filtersIn = (query: URLSearchParams, by: By): CallFilters => {
     throw fault('USAGE_FILTER', ['`code` filters `status=failed` only'])
   if (by === 'failed' && state !== undefined)
     throw fault('USAGE_FILTER', ['`state` is of charges: with `status=failed` filter by `code`'])
-  if (by !== 'call' && tag !== undefined)
-    throw fault('USAGE_FILTER', ['`tag` filters charges of `by=call` only'])
+  if (by !== 'call' && by !== 'model' && tag !== undefined)
+    throw fault('USAGE_FILTER', ['`tag` filters charges of `by=call`, and `by=model`, only'])
   if (by !== 'call' && rule !== undefined)
     throw fault('USAGE_FILTER', ['`rule` filters charges of `by=call` only'])
   const [, name, value] = TAG.exec(tag ?? '') ?? []

@@ -60,7 +60,7 @@ const retentionOf = (text: string, what: string): 'none' => {
   if (text === 'none') return text
   throw new UsageError(`${what} must be none: only upstreams that keep nothing`)
 }
-const tagsOf = (text: string, what: string): string => {
+export const tagsOf = (text: string, what: string): string => {
   if (text.length <= TAG_LIST_LENGTH && new RegExp(TAG_LIST).test(text)) return text
   throw new UsageError(
     `${what} must be tags such as project=alpha,feature=search, of at most ${TAG_LIST_LENGTH} characters`,

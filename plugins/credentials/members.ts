@@ -4,7 +4,7 @@ import { errors } from '../../engine/errors.ts'
 import type { Database, Exchange, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
 import { ROLES } from '../rows/accounts.ts'
 import { ACCOUNT, type Account, type Member, type MemberRole } from '../slots.ts'
-import { change, NOW_AT, TABLES } from './statements.ts'
+import { assignment, change, NOW_AT, set, TABLES } from './statements.ts'
 
 /** The roles that may do each thing. `read`: the team's objects; a `member` sees calls and keys of
  *  his own only. `team`: sums and statements of the whole team. `use`: calls, files,
@@ -31,7 +31,12 @@ export const requireAccess = ({ member }: Pick<Account, 'member'>, access: Acces
   throw fault('MEMBER_ROLE', [ACCESS[access].join(' or '), member.role])
 }
 /** Of the row of a credential. */
-export const memberIn = ({ member, member_name, member_role }: Row): Pick<Account, 'member'> =>
+export const memberIn = ({
+  member,
+  member_name,
+  member_role,
+  member_tags,
+}: Row): Pick<Account, 'member'> =>
   member == null
     ? {}
     : {
@@ -39,6 +44,7 @@ export const memberIn = ({ member, member_name, member_role }: Row): Pick<Accoun
           id: Number(member),
           name: String(member_name),
           role: member_role as MemberRole,
+          ...(typeof member_tags === 'string' && { tags: member_tags }),
         },
       }
 /** The calling account. Throws MEMBER_ROLE unless the role of its member allows this. */
@@ -72,12 +78,12 @@ const perTable = (name: string, text: (table: string) => string): readonly Sql[]
 
 const ADD = sql(
   'add',
-  `INSERT INTO members (id, account, name, role, created)
-   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM members), ?, ?, ?, ?) RETURNING id`,
+  `INSERT INTO members (id, account, name, role, created, tags)
+   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM members), ?, ?, ?, ?, ?) RETURNING id`,
 )
 const UPDATE = sql(
   'update',
-  `UPDATE members SET name = coalesce(CAST(? AS TEXT), name), role = coalesce(CAST(? AS TEXT), role)
+  `UPDATE members SET ${set('name', 'TEXT')}, ${set('role', 'TEXT')}, ${set('tags', 'TEXT')}
    WHERE id = ? AND account = ? AND role = ? AND removed IS NULL`,
 )
 const REMOVE = sql(
@@ -116,7 +122,7 @@ const LINK = sql(
   `UPDATE sign_in_links SET member = (SELECT id FROM members WHERE account = ? AND name = ?)
    WHERE digest = ?`,
 )
-const ROWS = `SELECT m.id, m.account, m.name, m.role, m.created, a.name AS account_name,
+const ROWS = `SELECT m.id, m.account, m.name, m.role, m.created, m.tags, a.name AS account_name,
      (SELECT count(*) FROM api_keys k WHERE k.member = m.id AND k.revoked IS NULL) AS keys
    FROM members m JOIN accounts a ON a.id = m.account WHERE m.removed IS NULL`
 
@@ -266,12 +272,12 @@ export const presentName = (name: string): string => name.replace(/^removed:\d+:
  *  ACCOUNT_UNKNOWN. */
 export const addMember = (
   account: number,
-  { name, role }: Omit<Member, 'id'>,
+  { name, role, tags = null }: MemberSettings,
   now: number,
 ): readonly Statement[] => [
   {
     sql: ADD,
-    values: [account, name, role, now],
+    values: [account, name, role, now, tags],
     rows: 1,
     violates: { 'members.account': 'MEMBER_EXISTS', 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
   },
@@ -282,6 +288,10 @@ export const giveLinkToMember = (digest: string, account: number, name: string):
   values: [account, name, digest],
   rows: 1,
 })
+/** `tags`: null has none. */
+interface MemberSettings extends Pick<Member, 'name' | 'role'> {
+  readonly tags?: string | null
+}
 interface Changed extends Pick<Member, 'id' | 'role'> {
   readonly account: number
 }
@@ -298,12 +308,12 @@ const forAll = (list: readonly Sql[], ...values: Value[]): readonly Statement[] 
  *  MEMBER_EXISTS. */
 export const updateMember = (
   { id, account, role: before }: Changed,
-  { name, role }: Partial<Omit<Member, 'id'>>,
+  { name, role, tags }: Partial<MemberSettings>,
 ): readonly Statement[] => [
   change,
   {
     sql: UPDATE,
-    values: [name ?? null, role ?? null, id, account, before],
+    values: [...assignment(name), ...assignment(role), ...assignment(tags), id, account, before],
     rows: 1,
     otherwise: 'MEMBER_CHANGED',
     violates: { 'members.account': 'MEMBER_EXISTS' },
@@ -332,7 +342,7 @@ interface Removed extends Omit<Changed, 'role'> {
  *  tokens of an identity provider make new ones. Rejects with MEMBER_CHANGED or MEMBER_EXISTS. */
 export const restoreMember = (
   { id, account, removed }: Removed,
-  { name, role }: Omit<Member, 'id'>,
+  { name, role }: MemberSettings,
 ): readonly Statement[] => [
   change,
   {

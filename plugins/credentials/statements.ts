@@ -78,7 +78,8 @@ const READMIT = sql(
    WHERE id = ? AND revoked IS NOT NULL AND digest LIKE 'identity:%'`,
 )
 const OWN = 'WHERE id = ? AND account = ? AND revoked IS NULL'
-const set = (column: string, type: 'TEXT' | 'BIGINT'): string =>
+/** Assigns the two parameters of `assignment`. */
+export const set = (column: string, type: 'TEXT' | 'BIGINT'): string =>
   `${column} = CASE WHEN CAST(? AS BIGINT) = 1 THEN CAST(? AS ${type}) ELSE ${column} END`
 const NAMED = `${set('name', 'TEXT')}, ${set('expires', 'BIGINT')}`
 const LIMITED = `${set('models', 'TEXT')}, ${set('limits', 'TEXT')}`
@@ -305,7 +306,8 @@ export const changeCredential = (
   const values = [...shared, ...(kind === 'key' ? keyOnly : []), id, account]
   return [change, { sql: CHANGE_CREDENTIAL[kind], values, rows: 1, otherwise: 'KEY_UNKNOWN' }]
 }
-const assignment = (value: Value | undefined): readonly Value[] =>
+/** The two parameters of a column; `undefined` leaves it unchanged. */
+export const assignment = (value: Value | undefined): readonly Value[] =>
   value === undefined ? [0, null] : [1, value]
 const asJson = (value: unknown): string | null | undefined =>
   value === undefined || value === null ? value : JSON.stringify(value)
@@ -423,7 +425,7 @@ const COLUMNS: Readonly<Record<Kind, string>> = {
   'sign-in-link': NO_LIMITS,
 }
 const ofAccount = (kind: Kind): string => `a.id AS account, a.name AS account_name, a.role,
-    a.suspended, a.limits AS account_limits, m.id AS member, m.name AS member_name,
+    a.suspended, a.limits AS account_limits, m.id AS member, m.name AS member_name, m.tags AS member_tags,
     ${kind === 'session' ? 'coalesce(c.member_role, m.role)' : 'm.role'} AS member_role`
 const JOIN_MEMBER = 'LEFT JOIN members m ON m.id = c.member'
 const select = (kind: Kind): string => `

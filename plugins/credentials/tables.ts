@@ -120,4 +120,6 @@ export const migrations: readonly Migration[] = [
     WHERE provider_session IS NOT NULL;
   CREATE TABLE logout_tokens (digest TEXT PRIMARY KEY, expires BIGINT NOT NULL)`,
   },
+  // Such as `project=alpha, feature=search`: of the calls of the member.
+  { number: 10, text: 'ALTER TABLE members ADD COLUMN tags TEXT' },
 ]

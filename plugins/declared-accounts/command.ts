@@ -209,9 +209,9 @@ const entryOf = ({
   ...budgetsEntry(budgets, 'account'),
   ...(members.size > 0 && {
     members: Object.fromEntries(
-      [...members].map(([name, role]) => {
-        const own = budgetsEntry(budgets, 'member', name)
-        return [name, own.budgets ? { role, ...own } : role]
+      [...members].map(([name, { role, tags }]) => {
+        const own = { ...(tags !== null && { tags }), ...budgetsEntry(budgets, 'member', name) }
+        return [name, Object.keys(own).length > 0 ? { role, ...own } : role]
       }),
     ),
   }),

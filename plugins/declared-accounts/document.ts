@@ -16,7 +16,7 @@ import {
 import type { Fault, HostBase, Json } from '../../engine/plugin.ts'
 import { moneyIn, printMoney } from '../billing/money.ts'
 import { NAME_PATTERN } from '../ledger/budgets/terms.ts'
-import { nullable } from '../operator/arguments.ts'
+import { nullable, tagList } from '../operator/arguments.ts'
 import { KEY_SETTINGS } from '../operator/key-settings.ts'
 import { LIMITS } from '../operator/limits.ts'
 import { MEMBER } from '../operator/operations/members.ts'
@@ -39,9 +39,13 @@ const KEY = object(
     dependentRequired: { quota_period: ['quota'] },
   },
 )
-const MEMBER_ENTRY = anyOf('A role, or a role and budgets.', [
+const MEMBER_ENTRY = anyOf('A role, or a role with tags and budgets.', [
   oneOf(undefined, ROLES, { type: 'string' }),
-  object('A member.', { role: required(oneOf('A role.', ROLES)), budgets: BUDGETS }),
+  object('A member; settings that are left out are removed.', {
+    role: required(oneOf('A role.', ROLES)),
+    tags: nullable(tagList('Its')),
+    budgets: BUDGETS,
+  }),
 ])
 const ACCOUNT = object('An account; settings that are left out are removed.', {
   role: oneOf('customer by default.', ['customer', 'admin'], { default: 'customer' }),
@@ -87,13 +91,14 @@ export interface KeySettings {
   readonly quota: number | null
   readonly quota_period: 'day' | 'month' | null
 }
+export type MemberSettings = Pick<MemberView, 'role' | 'tags'>
 export interface DeclaredAccount extends Pick<ValueOf<typeof ACCOUNT>, 'role' | 'suspended'> {
   /** Units of the currency as a decimal text. */
   readonly overdraft: string
   readonly limits: Limits | null
   /** Undefined: that of the store stays. */
   readonly plan?: string | null | undefined
-  readonly members: ReadonlyMap<string, MemberView['role']>
+  readonly members: ReadonlyMap<string, MemberSettings>
   readonly keys: ReadonlyMap<string, KeySettings>
   /** Of the account, its members and its keys. */
   readonly budgets: readonly DeclaredBudget[]
@@ -113,7 +118,7 @@ export const readDocument = (document: Json, host: HostBase): Declared => {
         overdraft: moneyOf(account.overdraft, ['accounts', name, 'overdraft']),
         limits: account.limits ?? null,
         members: new Map(
-          Object.entries(account.members).map(([member, entry]) => [member, roleIn(entry)]),
+          Object.entries(account.members).map(([member, entry]) => [member, memberSettings(entry)]),
         ),
         keys: new Map(
           Object.entries(account.keys).map(([key, settings]) => [key, keySettings(settings)]),
@@ -124,8 +129,10 @@ export const readDocument = (document: Json, host: HostBase): Declared => {
   )
 }
 type MemberEntry = ValueOf<typeof MEMBER_ENTRY>
-const roleIn = (entry: MemberEntry): MemberView['role'] =>
-  typeof entry === 'object' ? entry.role : entry
+const memberSettings = (entry: MemberEntry): MemberSettings =>
+  typeof entry === 'object'
+    ? { role: entry.role, tags: entry.tags ?? null }
+    : { role: entry, tags: null }
 const budgetsIn = (
   { budgets, members, keys }: ValueOf<typeof ACCOUNT>,
   path: Path,

@@ -6,7 +6,7 @@ import { ACCOUNT_NAME } from '../operator/arguments.ts'
 import { replacementOf } from '../operator/limits.ts'
 import type { Limits } from '../views.ts'
 import { budgetSteps } from './budgets.ts'
-import type { Declared, DeclaredAccount, KeySettings } from './document.ts'
+import type { Declared, DeclaredAccount, KeySettings, MemberSettings } from './document.ts'
 import { Mistake, type Path } from './source.ts'
 import type { Step } from './step.ts'
 import type { Stored, StoredAccount } from './stored.ts'
@@ -147,27 +147,33 @@ const memberSteps = (
   stored: StoredAccount,
   prunes: boolean,
 ): readonly Step[] => [
-  ...[...declared.members].flatMap(([name, role]) => {
+  ...[...declared.members].flatMap(([name, settings]) => {
     const before = stored.members.get(name)
     const object = `member ${name} of ${owner}`
-    if (before === role) return []
-    return before === undefined
-      ? [stepOf('members invite', { account, name, role }, object, ['none', role])]
-      : [stepOf('members update', { account, member: name, role }, object, [before, role])]
+    const after = memberText(settings)
+    if (!before)
+      return [stepOf('members invite', { account, name, ...settings }, object, ['none', after])]
+    const change = [memberText(before), after] as const
+    return isSame(before, settings)
+      ? []
+      : [stepOf('members update', { account, member: name, ...settings }, object, change)]
   }),
   ...(prunes
-    ? [...stored.members].flatMap(([name, role]) =>
+    ? [...stored.members].flatMap(([name, settings]) =>
         declared.members.has(name)
           ? []
           : [
               stepOf('members remove', { account, member: name }, `member ${name} of ${owner}`, [
-                role,
+                memberText(settings),
                 'removed',
               ]),
             ],
       )
     : []),
 ]
+
+const memberText = ({ role, tags }: MemberSettings): string =>
+  tags === null ? role : `${role} (${tags})`
 
 const keySteps = (
   { name: owner, account }: Owner,

@@ -89,7 +89,7 @@ const storedAccount = (
   suspended: state === 'suspended',
   overdraft,
   limits,
-  members: new Map(members.map(each => [each.name, each.role])),
+  members: new Map(members.map(({ name, role, tags }) => [name, { role, tags }])),
   keys: new Map(
     keys.map(({ name, member, expires, models, limits: own, quota, quota_period }) => [
       name,

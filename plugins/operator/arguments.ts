@@ -2,6 +2,7 @@
 import { integer, ofTypes, reading, required, type Shape, text } from '../../engine/config/shape.ts'
 import { moneyIn } from '../billing/money.ts'
 import { NAME_PATTERN } from '../ledger/budgets/terms.ts'
+import { TAG_LIST, TAG_LIST_LENGTH } from '../slots.ts'
 import { fault } from './faults.ts'
 import type { Context } from './operation.ts'
 
@@ -59,3 +60,10 @@ export const nullable = <Raw, Value, P extends 'required' | 'optional' | 'defaul
     : { ...rest, type: [type, 'null'].flat() }
   return { ...shape, schema, read: raw => (raw === null ? null : shape.read(raw)) }
 }
+/** `whose`: what has them. */
+export const tagList = (whose: string) =>
+  text(`${whose} calls have these tags, and no others of the same names.`, {
+    pattern: TAG_LIST,
+    maxLength: TAG_LIST_LENGTH,
+    examples: ['project=alpha, feature=search'],
+  })

@@ -5,10 +5,9 @@ import { isCode } from '../../engine/kit.ts'
 import type { CommandArguments, Json } from '../../engine/plugin.ts'
 import { fault as storeFault } from '../credentials/faults.ts'
 import { LIMIT_NAMES, limitsOf } from '../credentials/input.ts'
-import { TAG_LIST, TAG_LIST_LENGTH } from '../slots.ts'
 import type { Limits } from '../views.ts'
 import { retentionOf, zoneName } from '../zones/rule.ts'
-import { nullable } from './arguments.ts'
+import { nullable, tagList } from './arguments.ts'
 
 const rate = text('60/min', { maxLength: 16, pattern: RATE })
 const MEMBERS = {
@@ -17,11 +16,7 @@ const MEMBERS = {
   concurrency: integer('How many at once.', { minimum: 1, maximum: 1_000_000 }),
   zone: zoneName('The zone where its requests are processed: no other target gets them.'),
   retention: retentionOf('Only upstreams that keep nothing get its requests.'),
-  tags: text('Its calls have these tags, and no others of the same names.', {
-    pattern: TAG_LIST,
-    maxLength: TAG_LIST_LENGTH,
-    examples: ['project=alpha, feature=search'],
-  }),
+  tags: tagList('Its'),
 }
 /** null removes them. */
 export const LIMITS = nullable(

@@ -62,6 +62,7 @@ export const MEMBER_COLUMNS = {
   account: text,
   name: text,
   role: oneOf(...ROLES),
+  tags: described('Such as `project=alpha, feature=search`: of its calls.', nullable(text)),
   keys: integer,
   created: time,
 }

@@ -1,14 +1,13 @@
 /** Moves one claimed task from state to state. Each move is one transaction: the state, the
  *  callback that announces it, and at the end the settlement or the release of the hold. */
-import type { Fault, Host, HostBase, Json, Statement } from '../../engine/plugin.ts'
-import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
-import { servedByTask } from '../ledger/views/served-by.ts'
+import type { Fault, Host, Json, Statement } from '../../engine/plugin.ts'
 import { chargeLate } from '../ledger/views/task-charges.ts'
 import { writeWhileAway } from '../ledger/write-with-retry.ts'
 import type { Usage } from '../slots.ts'
 import { announce, eraseKey } from './callbacks.ts'
 import type { TaskRule } from './options.ts'
 import { forgetRequest } from './requests/stored-request.ts'
+import { closeHold, countTagged, servedAtEnd } from './results/closed-hold.ts'
 import { sourcesIn } from './results/results.ts'
 import { addResults, type Move, moveTask } from './statements.ts'
 import { type Copy, TASK_ERRORS, type Task, type TaskError, UNKNOWN_ERROR } from './task.ts'
@@ -275,38 +274,8 @@ export class Mover {
     )
     metrics.time('tasks_settle_seconds', { state }, (performance.now() - startedAt) / 1_000)
     metrics.count('tasks_total', { model: this.task.model, state })
+    if (state === 'succeeded') countTagged(this.#host, ended, usage)
   }
-}
-
-/** Settles the hold of a task that succeeded, by `usage` or by what the request ordered, or
- *  releases that of one that failed. */
-export const closeHold = (
-  task: Task,
-  end: 'succeeded' | 'failed',
-  usage: Usage | undefined = usageAtEnd(task),
-  served?: string | null,
-): readonly Statement[] => {
-  const { hold } = task
-  if (!hold) return []
-  const now = Date.now()
-  return [
-    end === 'succeeded' && usage ? settleKept(hold, usage, now, served) : releaseKept(hold, now),
-  ]
-}
-
-/** The target that served a task, as its charge stores it. */
-export const servedAtEnd = (
-  task: Pick<Task, 'target' | 'created' | 'slots' | 'upstreamId' | 'reported'>,
-  endedAt: number,
-  upstreams: HostBase['upstreams'],
-): string => {
-  const { upstreamId: id, reported: { model, attributes } = {} } = task
-  return servedByTask(task, upstreams, {
-    endedAt,
-    ...(id !== undefined && { id }),
-    ...(model !== undefined && { model }),
-    ...(attributes && { attributes }),
-  })
 }
 
 /** Doubles from the first interval to the longest, with a tenth of jitter. */

@@ -9,8 +9,8 @@ import { taskCommands } from '../operator/operations/tasks.ts'
 import type { PausedUpstream } from '../views.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { announce, CALLBACKS_OF } from './callbacks.ts'
-import { closeHold, servedAtEnd } from './moves.ts'
 import { forgetRequest } from './requests/stored-request.ts'
+import { closeHold, servedAtEnd } from './results/closed-hold.ts'
 import { showWhole } from './results/shown.ts'
 import {
   endIdleTask,

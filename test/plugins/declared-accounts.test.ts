@@ -237,12 +237,21 @@ for (const { engine, database } of await startBoth(t, []))
       const changed = {
         ...declared,
         budgets: { monthly: { ...monthly, amount: '600' } },
-        members: { bob: 'owner', eve: { role: 'viewer', budgets: declared.members.bob.budgets } },
+        members: {
+          bob: 'owner',
+          eve: { role: 'viewer', tags: 'project=alpha', budgets: declared.members.bob.budgets },
+          kim: { role: 'member', tags: 'project=beta' },
+        },
         keys: { ci: { budgets: { monthly: { amount: '2', per: 'life' } } } },
       }
       const all = await exported()
-      const pruned = await apply({ ...all, spender: changed }, '--prune')
+      const pruned = await apply({ ...all, spender: changed }, '--prune', '--secrets', secrets)
       t.match(pruned, { exit: 0, out: /budget seat of member bob of spender .*removed/ })
+      t.match(pruned.out, /member eve of spender +viewer +viewer \(project=alpha\)/)
+      t.match(pruned.out, /member kim of spender +none +member \(project=beta\)/)
+      t.match(await apply({ spender: { ...changed, members: { eve: 'viewer' } } }, '--dry-run'), {
+        out: /member eve of spender +viewer \(project=alpha\) +viewer/,
+      })
       t.notMatch(pruned.out, /of key web/, 'budgets of a key that ends go with it')
       t.same((await exported()).spender, {
         ...changed,

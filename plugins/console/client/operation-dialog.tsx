@@ -27,6 +27,7 @@ const TEXTS: Readonly<Record<string, readonly [label: TextKey, help?: TextKey]>>
   retention: ['keys.retention', 'keys.retention.help'],
   role: ['column.role'],
   scope: ['personal.scope', 'personal.scope.help'],
+  tags: ['call.tags', 'keys.tags.help'],
   tokens: ['account.tokens', 'account.tokens.help'],
   zone: ['keys.zone', 'keys.zone.help'],
 }

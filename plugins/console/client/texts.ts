@@ -257,6 +257,10 @@ const TEXTS = {
     'none: only upstreams that keep nothing get the requests. Leave empty for any.',
     '填 none：只有不留存数据的上游会收到请求；留空则不限。',
   ],
+  'keys.tags.help': [
+    'For example project=alpha, feature=search. Calls have these, and no others of the same names.',
+    '如 project=alpha, feature=search。调用带有这些标签，不能用同名的其他值。',
+  ],
   'keys.once': [
     'This key is shown only once. Copy it and store it safely.',
     '此密钥只显示这一次。请复制并妥善保存。',

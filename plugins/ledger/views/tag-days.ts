@@ -149,6 +149,17 @@ const edgeOf = (dialect: Dialect, account: string): string => `
     FROM charges c LEFT JOIN credits r ON r.request = c.request
       ${dialect.lateral} ${TAGS_OF[dialect.name]('c')}
     WHERE ${account} c.opened >= ? AND c.opened < ? AND ${isTagged('c')}) e`
+/** The calls of an account with one tag, each with its model: sums of tags have none. Parameters:
+ *  account, from, to (ms since 1970), the name and the value of the tag. */
+export const callsOfTag = perDialect(
+  dialect => `
+  SELECT ${columnsOf('e')}, e.model FROM (SELECT ${rowsOf(dialect, 'c', byCaller)}, c.model,
+      coalesce(r.amount, 0) AS refunded
+    FROM charges c LEFT JOIN credits r ON r.request = c.request
+      ${dialect.lateral} ${TAGS_OF[dialect.name]('c')}
+    WHERE c.account = ? AND c.opened >= ? AND c.opened < ? AND ${isTagged('c')}
+      AND t.key = ? AND t.value = ?) e`,
+)
 /** Like `usageOfAll`, by tag. Parameters: `valuesIn`. */
 export const tagsOfAll = perDialect(dialect =>
   [

@@ -3,7 +3,7 @@ import type { Sql } from '../../../engine/plugin.ts'
 import { madeIn, memberOfCall, ofMember } from '../../calls/call-member.ts'
 import { IN_LIST } from '../../calls/number-lists.ts'
 import { tagsInPostgres } from './served-by.ts'
-import { tagsOfAccount } from './tag-days.ts'
+import { callsOfTag, tagsOfAccount } from './tag-days.ts'
 import { CALL, USAGE_SUMS } from './usage.ts'
 import { usageOfAccount } from './usage-days.ts'
 
@@ -182,6 +182,19 @@ export const sumsBy = (
     const text = sumsText(group, sort, order, usage)
     return withNames(text, `${column} ${order}, s.name ${order}`)
   })
+
+/** Sums by model of the calls with one tag, which are read one by one. Parameters: those of
+ *  `callsOfTag`, a member (twice, null for all), the end of the last page, row count. */
+export const MODELS_OF_TAG = statementsOf(SUM_SORTS, 'models of a tag', (sort, order, dialect) =>
+  sumsText('model', sort, order, callsOfTag[dialect]),
+)
+/** Calls of a period, with the tag or without, that these sums read at most. */
+export const MOST_OF_TAG = 50_000
+/** Whether a period has more: a row. Parameters: account, from, to. */
+export const BEYOND_MOST: Sql = {
+  name: 'ledger: more calls than sums of a tag read',
+  text: `SELECT 1 AS more FROM charges c WHERE ${OF_PERIOD} LIMIT 1 OFFSET ${MOST_OF_TAG}`,
+}
 
 const MOST_COUNTED = 10_000
 /** How many calls a list has, at most ten thousand. Parameters: account, from, to, filters (model,

@@ -4,7 +4,7 @@ import { textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { object, ofTypes, oneOf, reading, required } from '../../../engine/config/shape.ts'
 import type { CommandArguments } from '../../../engine/plugin.ts'
 import { findAccount } from '../../credentials/find.ts'
-import { nameOf } from '../../credentials/input.ts'
+import { nameOf, tagsOf } from '../../credentials/input.ts'
 import {
   addMember,
   fault,
@@ -22,7 +22,15 @@ import { MEMBER_COLUMNS, ROLES, SIGN_IN_LINK } from '../../rows/accounts.ts'
 import { list as listOf, object as row } from '../../shapes.ts'
 import type { MemberRole } from '../../slots.ts'
 import type { MemberView } from '../../views.ts'
-import { ACCOUNT, ACCOUNT_NAME, CURSOR, LIMIT, refuseNumber } from '../arguments.ts'
+import {
+  ACCOUNT,
+  ACCOUNT_NAME,
+  CURSOR,
+  LIMIT,
+  nullable,
+  refuseNumber,
+  tagList,
+} from '../arguments.ts'
 import { queryFault } from '../faults.ts'
 import { type Context, type Operation, operation } from '../operation.ts'
 import { isoTime, pageOf, rowReader, whenCode } from '../rows.ts'
@@ -33,6 +41,7 @@ export const MEMBER = reading(
   String,
 )
 const ROLE = oneOf('What he may do in the team.', ROLES)
+const TAGS = nullable(tagList('His'))
 
 const accountIn = async ({ own, store }: Context, nameOrId: string): Promise<number> =>
   own ?? (await findAccount(store, nameOrId)).id
@@ -77,7 +86,23 @@ const roleIn = ({ role }: CommandArguments['values']): MemberRole | undefined =>
   return known
 }
 
-const changeOf = ({ name, role }: Pick<MemberView, 'name' | 'role'>) => ({ name, role })
+/** `none` removes them. Without the option: nothing. */
+const tagsIn = ({ tags }: CommandArguments['values']): { readonly tags?: string | null } => {
+  const list = textOf(tags)
+  if (list === undefined) return {}
+  return { tags: list === 'none' ? null : tagsOf(list, '--tags') }
+}
+const TAGS_OPTION = {
+  type: 'string',
+  value: 'TAGS',
+  summary: 'tags of his calls: project=alpha,feature=a; none removes them',
+} as const
+
+const changeOf = ({ name, role, tags }: Pick<MemberView, 'name' | 'role' | 'tags'>) => ({
+  name,
+  role,
+  tags,
+})
 const ONE = object(undefined, { account: ACCOUNT, member: required(MEMBER) })
 const own = (verb: string) => [{ view: `${verb}-member`, inPath: 'member' }]
 
@@ -114,6 +139,7 @@ const membersInvite = operation({
     account: ACCOUNT,
     name: required(ACCOUNT_NAME),
     role: required(ROLE),
+    tags: TAGS,
   }),
   showsSecret: true,
   result: row({ ...MEMBER_COLUMNS, ...SIGN_IN_LINK }),
@@ -123,14 +149,16 @@ const membersInvite = operation({
     example: 'tollgate members invite acme bob --role member',
     options: {
       role: { type: 'string', value: 'ROLE', summary: `${ROLES.join(', ')}; member by default` },
+      tags: TAGS_OPTION,
     },
     read: ({ positionals: [account = '', name = ''], values }) => ({
       account,
       name: nameOf(name, 'The name of the member'),
       role: roleIn(values) ?? 'member',
+      ...tagsIn(values),
     }),
   },
-  async run(context, { account: nameOrId, name, role }) {
+  async run(context, { account: nameOrId, name, role, tags = null }) {
     const { host, store, actor, now, member } = context
     refuseNumber(name)
     requireOwner(member, role)
@@ -141,7 +169,7 @@ const membersInvite = operation({
       now,
     })
     const list = [
-      ...addMember(account, { name, role }, now),
+      ...addMember(account, { name, role, tags }, now),
       ...statements,
       giveLinkToMember(digest, account, name),
     ]
@@ -149,7 +177,7 @@ const membersInvite = operation({
       .change(list, {
         object: `member of account ${account}`,
         before: null,
-        after: { name, role, link: isoTime(expires) },
+        after: { name, role, tags, link: isoTime(expires) },
       })
       .catch(whenExists(name))
     const added = await memberIn(context, account, name)
@@ -181,13 +209,14 @@ const membersLink = operation({
 
 const membersUpdate = operation({
   name: 'members update',
-  summary: 'Changes the name or the role of a member, at once.',
+  summary: 'Changes the name, the role or the tags of a member, at once.',
   scope: 'both',
   arguments: object(undefined, {
     account: ACCOUNT,
     member: required(MEMBER),
     name: ACCOUNT_NAME,
     role: ROLE,
+    tags: TAGS,
   }),
   result: row(MEMBER_COLUMNS),
   own: own('update'),
@@ -197,6 +226,7 @@ const membersUpdate = operation({
     options: {
       name: { type: 'string', value: 'NAME', summary: 'another name' },
       role: { type: 'string', value: 'ROLE', summary: ROLES.join(', ') },
+      tags: TAGS_OPTION,
     },
     read: ({ positionals: [account = '', member = ''], values }) => {
       const [name, role] = [textOf(values.name), roleIn(values)]
@@ -205,16 +235,21 @@ const membersUpdate = operation({
         member,
         ...(name !== undefined && { name: nameOf(name, '--name') }),
         ...(role !== undefined && { role }),
+        ...tagsIn(values),
       }
     },
   },
-  async run(context, { account: nameOrId, member: named, name, role }) {
+  async run(context, { account: nameOrId, member: named, name, role, tags }) {
     const account = await accountIn(context, nameOrId)
     const before = await memberIn(context, account, named)
     requireOwner(context.member, before.role)
     if (role !== undefined) requireOwner(context.member, role)
     if (name !== undefined) refuseNumber(name)
-    const after = { name: name ?? before.name, role: role ?? before.role }
+    const after = {
+      name: name ?? before.name,
+      role: role ?? before.role,
+      tags: tags === undefined ? before.tags : tags,
+    }
     await context.store
       .change(updateMember({ ...before, account }, after), {
         object: `member ${before.id}`,

@@ -68,6 +68,8 @@ const CUSTOMER_PAGES = [
   'usage?by=model',
   'usage?by=key',
   'usage?by=member',
+  'usage?by=tag',
+  'usage?by=model&tag=project=alpha',
   'team',
   'member/1',
   'member/99',

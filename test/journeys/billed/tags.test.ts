@@ -11,7 +11,7 @@ tags:
   header: x-cost-tags
   baggage: cost.
   metadata: true
-  known: { project: [alpha, beta], feature: any }
+  known: { project: [alpha, beta], feature: any, seat: any }
 `
 const routesOf = (section: string): string => `
 pipeline: [errors, auth, form, validate, model, tags, idempotency, responses, files, batches, meter, task, account, translate, embed, realtime, sandbox]
@@ -31,6 +31,8 @@ routes:
   - { path: POST /v1/files, auth: key, files: upload, body: { limit: 2GiB }, errors: openai }
   - { path: POST /v1/batches, auth: key, batches: create, errors: openai }
   - { path: 'GET /v1/batches/{id}', auth: key, batches: show, errors: openai }
+  - { path: POST /v1/embeddings, auth: key, embed: openai, model: body, errors: openai }
+  - { path: POST /v1/images/generations, auth: key, model: body, task: { call: {} }, translate: openai-images, errors: openai }
   - { path: GET /api/usage, auth: key, account: usage }
   - { path: 'GET /api/usage/{request_id}', auth: key, account: receipt }
 `
@@ -64,7 +66,15 @@ const start = async (t: Test, section: string) => {
     JSON.parse((await call(`/api/usage?${query}`)).text).data.map(
       ({ tags }: { tags: unknown }) => tags,
     )
-  return { gateway, key, call, tagsOf, listed }
+  /** The values of a metric by tag. */
+  const series = async (name: string) => {
+    const text = await (await fetch(`${gateway.admin}/metrics`)).text()
+    const values = [...text.matchAll(/^tollgate_(tagged_\w+)\{(.*)\} ([\d.e-]+)$/gm)]
+      .filter(([, each]) => each === name)
+      .map(([, , labels = '', value]) => [labels.replaceAll('"', ''), Number(value)] as const)
+    return new Map(values)
+  }
+  return { gateway, key, call, tagsOf, listed, series }
 }
 const MESSAGES = [{ role: 'user', content: 'Hi' }]
 const CHAT = { model: 'chat', max_tokens: 10, messages: MESSAGES }
@@ -133,19 +143,12 @@ t.test('tags: every kind of call stores them with its charge', async t => {
 })
 
 t.test('tags: metrics count calls and charges by tag, and bound the values of clients', async t => {
-  const { gateway, call } = await start(t, SECTION)
+  const { call, series } = await start(t, SECTION)
   const VALUES = 103
   for (let count = 0; count < VALUES; count++)
     await call('/v1/chat/completions', CHAT, {
       'x-cost-tags': `project=alpha, feature=f${count}`,
     })
-  const series = async (name: string) => {
-    const text = await (await fetch(`${gateway.admin}/metrics`)).text()
-    const values = [...text.matchAll(/^tollgate_(tagged_\w+)\{(.*)\} ([\d.e-]+)$/gm)]
-      .filter(([, each]) => each === name)
-      .map(([, , labels = '', value]) => [labels.replaceAll('"', ''), Number(value)] as const)
-    return new Map(values)
-  }
   const calls = await eventually(async () => {
     const counted = await series('tagged_calls_total')
     return counted.get('tag=project,value=alpha') === VALUES && counted
@@ -157,6 +160,18 @@ t.test('tags: metrics count calls and charges by tag, and bound the values of cl
   const each = charged.get('tag=feature,value=f0') ?? 0
   t.ok(each > 0)
   t.ok(Math.abs((charged.get('tag=project,value=alpha') ?? 0) - each * VALUES) < 1e-6)
+})
+
+t.test('tags: metrics have the charge of a task once it has ended', async t => {
+  const { call, series } = await start(t, SECTION)
+  const headers = { prefer: 'respond-async', 'x-cost-tags': 'project=beta' }
+  const body = { model: 'clip', prompt: 'a cat' }
+  const { status, text } = await call('/v1/images/generations', body, headers)
+  t.equal(status, 202, text)
+  await eventually(
+    async () => (await series('tagged_charged_total')).get('tag=project,value=beta') === 1,
+  )
+  t.equal((await series('tagged_calls_total')).get('tag=project,value=beta'), 1)
 })
 
 t.test('tags: what is not known is left out and named, and the call goes on', async t => {
@@ -216,6 +231,20 @@ t.test('tags: usage lists the calls of one tag, as JSON and as CSV', async t => 
   const csv = await call('/api/usage?tag=project=beta&format=csv')
   t.equal(csv.text.trim().split('\n').length, 2, 'a head and a row')
   t.match(csv.text, '"feature=x.y, project=beta"')
+  await call('/v1/embeddings', { model: 'vectors', input: 'Hi' }, { 'x-cost-tags': 'project=beta' })
+  const models = JSON.parse((await call('/api/usage?by=model&tag=project=beta')).text).data
+  t.match(models, [
+    { model: 'chat', calls: 1, cost: sums[2].cost, p50_ms: null },
+    { model: 'vectors', calls: 1 },
+  ])
+  const [first] = JSON.parse(
+    (await call('/api/usage?by=model&tag=project=beta&sort=cost&order=desc&limit=1')).text,
+  ).data
+  t.equal(first.model, 'chat')
+  const none = await call('/api/usage?by=model&tag=project=gamma')
+  t.same(JSON.parse(none.text).data, [])
+  const modelSheet = await call('/api/usage?by=model&tag=feature=x.y&format=csv')
+  t.match(modelSheet.text, /^model,calls,.*\r\nchat,1,/)
   for (const query of [
     'tag=',
     'tag=project',
@@ -232,27 +261,32 @@ t.test('tags: usage lists the calls of one tag, as JSON and as CSV', async t => 
   }
 })
 
-t.test('tags: a request cannot replace those of its account and its key', async t => {
+t.test('tags: a request cannot replace those of its account, member and key', async t => {
   const { gateway, call, tagsOf } = await start(t, SECTION)
+  const OWN = 'member/project, key/project, key/seat'
   const run = (...argv: string[]) => withOutput(t, argv, { TOLLGATE_DATA: gateway.data })
   const listed = JSON.parse((await run('keys', 'list', '--json')).out)
   const { id, account } = listed.find(({ key }: { key: string }) => key.startsWith('sk-'))
   for (const argv of [
     ['accounts', 'limit', account, '--tags', 'project=alpha'],
-    ['keys', 'update', String(id), '--tags', 'feature=own,project=beta'],
+    ['members', 'invite', account, 'bob', '--tags', 'seat=bob,feature=team'],
+    ['keys', 'update', String(id), '--member', 'bob'],
+    ['members', 'update', account, 'bob', '--tags', 'seat=bob,project=beta'],
+    ['keys', 'update', String(id), '--tags', 'feature=own,project=beta,seat=eve'],
   ]) {
     const { code, err } = await run(...argv)
     t.equal(code, 0, err)
   }
   for (const [header, dropped] of [
-    [{}, 'key/project'],
-    [{ 'x-cost-tags': 'project=alpha' }, 'key/project'],
-    [{ 'x-cost-tags': 'feature=other' }, 'key/project, x-cost-tags/feature'],
+    [{}, OWN],
+    [{ 'x-cost-tags': 'project=alpha' }, OWN],
+    [{ 'x-cost-tags': 'feature=other' }, `${OWN}, x-cost-tags/feature`],
+    [{ 'x-cost-tags': 'seat=eve' }, `${OWN}, x-cost-tags/seat`],
   ] as const)
     await eventually(async () => {
       const answer = await call('/v1/chat/completions', CHAT, header)
       const tags = await tagsOf(answer.id)
-      return answer.dropped === dropped && tags === 'feature=own, project=alpha'
+      return answer.dropped === dropped && tags === 'feature=own, project=alpha, seat=bob'
     })
   for (const bad of ['project', 'project=', 'Project=a', 'project=a b']) {
     const { code, err } = await run('keys', 'update', String(id), '--tags', bad)
@@ -261,6 +295,7 @@ t.test('tags: a request cannot replace those of its account and its key', async 
   }
   await run('keys', 'update', String(id), '--tags', 'none')
   await run('accounts', 'limit', account, '--tags', 'none')
+  await run('members', 'update', account, 'bob', '--tags', 'none')
   await eventually(
     async () => (await tagsOf((await call('/v1/chat/completions', CHAT)).id)) === null,
   )

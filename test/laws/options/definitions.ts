@@ -15,7 +15,6 @@ const MIRRORS: Readonly<Record<string, string>> = {
   'plugins/billing/sum.ts Line': 'its meters are names, which a row has as texts',
   'plugins/operator/operations/budgets/owner.ts OwnerArguments':
     'callers pass undefined, which no value of a shape has',
-  'plugins/slots.ts Member': 'part of tollgate/slots, which authors of plugins read',
   'plugins/slots.ts OwnLimits': 'part of tollgate/slots, which authors of plugins read',
   'plugins/task/task.ts TaskError': 'a stored error, which has a status after a call only',
 }

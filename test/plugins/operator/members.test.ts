@@ -45,6 +45,22 @@ for (const { engine, database } of await startBoth(t, []))
       account: { member: { name: 'rob', role: 'admin' } },
     })
     t.match(await run(host, 'members list', { account: 'acme' }), [{ name: 'rob', keys: 1 }])
+    const tags = 'project=alpha, feature=search'
+    const tagged = await run(host, 'members update', { account: 'acme', member: 'rob', tags })
+    t.match(tagged, { name: 'rob', role: 'admin', tags })
+    t.match(await new Credentials(database).find(String(key.key), 'key'), {
+      account: { member: { name: 'rob', tags } },
+    })
+    await run(host, 'members update', { account: 'acme', member: 'rob', role: 'owner' })
+    t.match(await run(host, 'members list', { account: 'acme' }), [{ role: 'owner', tags }])
+    const words = ['update', 'acme', 'rob', '--role', 'admin', '--tags', 'none']
+    t.equal((await runCommand(t, 'members', commands, host, words)).exit, 0)
+    t.match(await run(host, 'members list', { account: 'acme' }), [{ role: 'admin', tags: null }])
+    t.match(
+      await run(host, 'members invite', { account: 'acme', name: 'kim', role: 'member', tags }),
+      { name: 'kim', tags },
+    )
+    await run(host, 'members remove', { account: 'acme', member: 'kim' })
     const wrong = async (...words: string[]) =>
       (await runCommand(t, 'members', commands, host, words)).err
     t.match(
@@ -56,6 +72,7 @@ for (const { engine, database } of await startBoth(t, []))
       /--role must be one of owner, admin/,
     )
     t.match(await wrong('invite', 'acme', 'a:b'), /The name of the member/)
+    t.match(await wrong('update', 'acme', 'rob', '--tags', 'project'), /--tags must be tags such/)
     const both = await Promise.allSettled(
       [1, 2].map(() => run(host, 'members remove', { account: 'acme', member: 'rob' })),
     )

@@ -42,7 +42,7 @@ export default MemberPage
 
 const Member = ({ member }: { member: MemberView }) => {
   const currency = useCurrency()
-  const { id, name, role, created } = member
+  const { id, name, role, tags, created } = member
   const sums = useData<{ data: readonly UsageSum[] }>(
     `/api/usage?by=model&member=${id}&sort=cost&order=desc&limit=100&from=${monthStart()}`,
   )
@@ -55,6 +55,12 @@ const Member = ({ member }: { member: MemberView }) => {
         <dl class="facts">
           <dt>{text('column.role')}</dt>
           <dd>{textOr(`accounts.${role}`, role)}</dd>
+          {tags && (
+            <>
+              <dt>{text('call.tags')}</dt>
+              <dd>{tags}</dd>
+            </>
+          )}
           <dt>{text('team.joined')}</dt>
           <dd>{formatTime(created)}</dd>
           <dt>{text('team.calls')}</dt>

@@ -78,6 +78,7 @@ const columnsOf = (
     csv: ({ name }) => name,
   },
   column(text('column.role'), ({ role }) => textOr(`accounts.${role}`, role)),
+  column(text('call.tags'), ({ tags }) => tags ?? '', 'ellipsis', { isWide: true }),
   column(text('team.keys'), ({ keys }) => keys, 'plain', { isNumber: true, isWide: true }),
   {
     title: text('team.calls'),

@@ -18,7 +18,9 @@ import { type TextKey, text } from '../texts.ts'
 
 const GROUPS = ['call', 'day', 'model', 'key', 'member', 'tag'] as const
 /** The parameters of the address that are parameters of the API. */
-const FILTERS = ['from', 'to', 'member', 'model', 'key', 'state'] as const
+const FILTERS = ['from', 'to', 'member', 'model', 'key', 'state', 'tag'] as const
+/** A tag that is typed in part filters nothing yet. */
+const WHOLE_TAG = /^[a-z][a-z0-9_-]*=[\w.-]+$/
 /** Those that filter sums, too. */
 const OF_ALL: readonly string[] = ['from', 'to', 'member']
 
@@ -54,13 +56,13 @@ const Usage = ({ place: { query } }: PageProps) => {
           onChoose={each => setQuery({ by: each, sort: undefined, order: undefined })}
         />
       </PageHead>
-      <Filters query={query} isByCall={by === 'call'} />
+      <Filters query={query} by={by} isFailed={isFailed} />
       {isFailed ? (
         <FailedCalls list={list} />
       ) : by === 'call' ? (
         <Calls list={list} />
       ) : (
-        <Sums list={list} by={by} />
+        <Sums list={list} by={by} query={query} />
       )}
       {missed > 0 && (
         <button
@@ -86,10 +88,13 @@ const requestOf = (query: URLSearchParams, by: (typeof GROUPS)[number]) => {
   const parameters = new URLSearchParams({ by, sort, order, limit: '200' })
   for (const name of FILTERS) {
     const value = query.get(name)
-    if (value && (OF_ALL.includes(name) || by === 'call')) parameters.set(name, value)
+    if (name === 'tag' && !WHOLE_TAG.test(value ?? '')) continue
+    const isOfSum = OF_ALL.includes(name) || (name === 'tag' && by === 'model')
+    if (value && (isOfSum || by === 'call')) parameters.set(name, value)
   }
   if (isFailed) {
     parameters.delete('state')
+    parameters.delete('tag')
     parameters.set('status', 'failed')
   }
   const csv = new URLSearchParams(parameters)
@@ -125,7 +130,13 @@ const sortOfFailed = (query: URLSearchParams): readonly [sort: 'time', order: 'a
   query.get('order') === 'asc' ? 'asc' : 'desc',
 ]
 
-const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolean }) => {
+interface FiltersProps {
+  readonly query: URLSearchParams
+  readonly by: (typeof GROUPS)[number]
+  readonly isFailed: boolean
+}
+const Filters = ({ query, by, isFailed }: FiltersProps) => {
+  const isByCall = by === 'call'
   const keys = useKeyNames()
   const members = [...useMemberNames()].map(([id, name]) => [String(id), name] as const)
   const day = (name: 'from' | 'to') => (
@@ -177,6 +188,9 @@ const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolea
             ])}
           />
         </>
+      )}
+      {((isByCall && !isFailed) || by === 'model') && (
+        <Filter name="tag" label={text('column.tag')} query={query} />
       )}
     </div>
   )
@@ -324,14 +338,30 @@ const nameOf = ({ day, model, tag, key, member, name }: UsageSum): string => {
 interface SumsProps {
   readonly list: List
   readonly by: Exclude<(typeof GROUPS)[number], 'call'>
+  readonly query: URLSearchParams
 }
-const Sums = ({ list: { path, round, ...table }, by }: SumsProps) => {
+/** The models of a tag, in the same period. */
+const modelsOf = (tag: string, query: URLSearchParams): string => {
+  const filters = OF_ALL.flatMap(name => {
+    const value = query.get(name)
+    return value ? [[name, value] as const] : []
+  })
+  return hrefOf('usage', undefined, { ...Object.fromEntries(filters), by: 'model', tag })
+}
+const Sums = ({ list: { path, round, ...table }, by, query }: SumsProps) => {
   const rows = useRows<UsageSum>(path, envelopePage, round)
   const currency = useCurrency()
   const columns: readonly Column<UsageSum>[] = [
     {
       title: text(`column.${by}`),
-      cell: sum => <span class="ellipsis">{nameOf(sum)}</span>,
+      cell: sum =>
+        sum.tag === undefined ? (
+          <span class="ellipsis">{nameOf(sum)}</span>
+        ) : (
+          <a class="ellipsis" href={modelsOf(sum.tag, query)}>
+            {sum.tag}
+          </a>
+        ),
       sort: 'name',
     },
     {

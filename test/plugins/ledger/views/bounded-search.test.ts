@@ -6,14 +6,14 @@ import t from 'tap'
 import { locate } from '../../../../engine/store/database.ts'
 import { usagePage } from '../../../../plugins/account/usage-pages.ts'
 import { ledgerEndpoints } from '../../../../plugins/console/admin/ledger.ts'
-import { MOST_EXAMINED } from '../../../../plugins/ledger/views/usage-lists.ts'
+import { MOST_EXAMINED, MOST_OF_TAG } from '../../../../plugins/ledger/views/usage-lists.ts'
 import { hostOver } from '../../../helpers/store/accounts.ts'
 import { makeLedger } from '../../../helpers/store/membership.ts'
 import { type AnyStore, ENGINES, startAnyStore } from '../../../helpers/store/store.ts'
 
 /** Calls of account 1, a millisecond apart. The first and the last are of the model `rare`. */
 const COUNT = MOST_EXAMINED + 100
-const fill = async ({ engine, options }: AnyStore): Promise<void> => {
+const fill = async ({ engine, options }: AnyStore, first = 1, last = COUNT): Promise<void> => {
   const text = (
     series: string,
   ) => `INSERT INTO charges (request, account, key, process, route, model,
@@ -24,7 +24,7 @@ const fill = async ({ engine, options }: AnyStore): Promise<void> => {
     const database = new DatabaseSync(locate(options.url, options.data).file)
     database.exec(
       text(
-        `(WITH RECURSIVE s (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM s WHERE at < ${COUNT}) SELECT at FROM s)`,
+        `(WITH RECURSIVE s (at) AS (SELECT ${first} UNION ALL SELECT at + 1 FROM s WHERE at < ${last}) SELECT at FROM s)`,
       ),
     )
     database.close()
@@ -32,7 +32,7 @@ const fill = async ({ engine, options }: AnyStore): Promise<void> => {
   }
   const client = new pg.Client({ connectionString: options.url })
   await client.connect()
-  await client.query(text(`(SELECT generate_series(1, ${COUNT}) AS at)`))
+  await client.query(text(`(SELECT generate_series(${first}, ${last}) AS at)`))
   await client.query('ANALYZE')
   await client.end()
 }
@@ -88,4 +88,19 @@ for (const engine of ENGINES)
     }
     const whole = await charges('uncollected=yes')
     t.same([whole.data, whole.next], [[], null])
+
+    const tag = { name: 'project', value: 'alpha' }
+    const models = {
+      ...query,
+      by: 'model',
+      to: MOST_OF_TAG + 2,
+      filters: { ...filters, tag },
+    } as const
+    t.same((await usagePage(database, models)).rows, [], 'no call has the tag')
+    await fill(store, COUNT + 1, MOST_OF_TAG + 1)
+    await t.rejects(usagePage(database, models), {
+      code: 'USAGE_FILTER',
+      message: /this period has more than 50000; choose a shorter one/,
+    })
+    t.same((await usagePage(database, { ...models, to: MOST_OF_TAG + 1 })).rows, [])
   })

@@ -10,7 +10,7 @@ import {
   servedView,
 } from '../../../../plugins/ledger/views/served-by.ts'
 import { chargeLate, linkCharge } from '../../../../plugins/ledger/views/task-charges.ts'
-import { servedAtEnd } from '../../../../plugins/task/moves.ts'
+import { servedAtEnd } from '../../../../plugins/task/results/closed-hold.ts'
 import { reportedUsage } from '../../../../plugins/task/upstream-answer.ts'
 import { SILENT_LOG } from '../../../helpers/gateway/test-server.ts'
 import { call, openBooks, payerOf } from '../../../helpers/money/ledger.ts'

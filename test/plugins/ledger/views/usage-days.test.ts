@@ -1,7 +1,7 @@
 /** The sums of days equal those of the charges: after the migration of an older store, beside older
  *  gateways, and for any period. */
 import t from 'tap'
-import type { Row, Value } from '../../../../engine/plugin.ts'
+import type { Row, Sql, Value } from '../../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../../../engine/store/membership.ts'
 import type { OpenDatabase } from '../../../../engine/store/open-database.ts'
 import { migrations as credentials } from '../../../../plugins/credentials/tables.ts'
@@ -11,7 +11,12 @@ import { migrations } from '../../../../plugins/ledger/tables.ts'
 import { BY_DAY_AND_MODEL } from '../../../../plugins/ledger/views/overview.ts'
 import { topUsage } from '../../../../plugins/ledger/views/usage.ts'
 import { accountValuesIn, valuesIn } from '../../../../plugins/ledger/views/usage-days.ts'
-import { type Group, type SumSort, sumsBy } from '../../../../plugins/ledger/views/usage-lists.ts'
+import {
+  type Group,
+  MODELS_OF_TAG,
+  type SumSort,
+  sumsBy,
+} from '../../../../plugins/ledger/views/usage-lists.ts'
 import { giveCredit } from '../../../helpers/money/credit.ts'
 import { createChance } from '../../../helpers/run-settings.ts'
 import { ENGINES, sql, startAnyStore } from '../../../helpers/store/store.ts'
@@ -101,6 +106,12 @@ for (const engine of ENGINES)
             99,
           ])
           t.same(tagged, await tagsOf(database, period, account), `tags, ${JSON.stringify(period)}`)
+          for (const sum of tagged) {
+            const [name = '', value = ''] = String(sum.name).split('=')
+            const rest = [account, period.from, period.to, name, value, null, null, 1, '0', '0', 99]
+            const models = await database.read(MODELS_OF_TAG['name asc'] as Sql, rest)
+            t.same({ ...totalOf(models), name: sum.name }, sum, `models of ${sum.name}`)
+          }
         }
         const top = await database.read(topUsage('account'), [...valuesIn(period, NOW), 10])
         t.same(top, await topOf(database, period))
@@ -144,6 +155,13 @@ for (const engine of ENGINES)
     })
   })
 
+/** The sum of sums. */
+const totalOf = (sums: readonly Row[]) => {
+  const columns = ['calls', 'amount', 'refunded', 'input', 'cached', 'output']
+  return Object.fromEntries(
+    columns.map(name => [name, sums.reduce((total, each) => total + Number(each[name]), 0)]),
+  )
+}
 /** Without the rules of wallets: this test changes charges alone. */
 const findings = async (database: OpenDatabase) =>
   (await audit(database)).filter(({ rule }) => rule === 'sums of a day = its charges')
