@@ -20,6 +20,7 @@ import {
   check,
   type Kill,
   type Logs,
+  takenOver,
   type UpstreamCall,
   unpaid,
   type Violation,
@@ -44,6 +45,9 @@ export interface Outcome {
   readonly lowBalances: number
   /** Words that were delivered before a kill and not charged. */
   readonly unpaidWords: number
+  /** Cut calls that another gateway ended, because theirs stayed away: they may be charged for
+   *  fewer words. */
+  readonly takenOver: number
   readonly violations: readonly Violation[]
   /** Calls with a cache, guards, copies and rules. */
   readonly answers: AnswerCounts
@@ -280,6 +284,7 @@ const outcomeOf = (
   return {
     violations: [...check(logs), ...findings],
     unpaidWords: unpaid(logs),
+    takenOver: takenOver(logs),
     complete: countOf('complete'),
     cutCalls: countOf('cut'),
     refusals: countOf('refused'),

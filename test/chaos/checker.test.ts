@@ -8,6 +8,7 @@ import {
   type LedgerRow,
   type Logs,
   type SinkEvent,
+  takenOver,
   type UpstreamCall,
   unpaid,
 } from './checker.ts'
@@ -74,6 +75,14 @@ const refusedCall: ClientCall = {
 }
 const withRefusal = (status: number, of: Partial<LedgerRow> = {}): Logs =>
   withBalances({ ...valid, clients: [{ ...refusedCall, status }], ledger: [{ ...row, ...of }] })
+/** A call without an upstream, of which one word arrived at this gateway. */
+const otherCall = (gateway: number, at: number): ClientCall => ({
+  ...cutCall,
+  client: `other ${gateway}`,
+  gateway,
+  received: 0,
+  arrivals: [at],
+})
 const later = 1_000_000
 const early = (count: number) => Array.from({ length: count }, () => 0)
 const late = (count: number) => Array.from({ length: count }, () => 9_900)
@@ -222,6 +231,21 @@ t.test('chaos checker: counts the words that a kill may leave unpaid', async t =
   })
   t.same(violationsIn(logs), [])
   t.equal(unpaid(logs), 4)
+})
+
+t.test('chaos checker: another gateway ends the calls of one that stays away', async t => {
+  const lost = {
+    ...valid,
+    kills: [{ at: 10_001, kind: 'all', gateway: 1 }],
+    ledger: [{ ...row, amount: 12n }],
+    clients: [{ ...cutCall, gateway: 1 }, otherCall(0, 10_500)],
+  }
+  t.same(violationsIn(withBalances(lost)), [])
+  t.equal(takenOver(lost), 1)
+  const returned = { ...lost, clients: [...lost.clients, otherCall(1, 12_500)] }
+  t.same(violationsIn(withBalances(returned)), ['I8'], 'it was back in time')
+  const alone = { ...lost, clients: lost.clients.slice(0, 1) }
+  t.same(violationsIn(withBalances(alone)), ['I8'], 'there is no other one')
 })
 
 t.test(

@@ -95,6 +95,7 @@ export const check = (logs: Logs): readonly Violation[] => {
   const rows = Map.groupBy(logs.ledger, ({ request }) => request)
   const calledIds = new Set(logs.upstream.map(({ request }) => request))
   for (const request of logs.judgedElsewhere ?? []) calledIds.add(request)
+  const signs = signsOfLife(logs.clients)
   return [
     ...logs.clients.flatMap(client => {
       const ownCalls = calls.get(client.client) ?? []
@@ -105,7 +106,8 @@ export const check = (logs: Logs): readonly Violation[] => {
       const killsNearby = near
         .map(({ at, kind }) => `${kind} ${client.endedAt - at} ms before`)
         .join(', ')
-      const knownWords = knownWordsOf(client, { kills, lag: logs.lag })
+      const isTakenOver = !returnsSoon(client, signs)
+      const knownWords = isTakenOver ? 0 : knownWordsOf(client, { kills, lag: logs.lag })
       return ofClient({
         client,
         calls: ownCalls,
@@ -119,6 +121,44 @@ export const check = (logs: Logs): readonly Violation[] => {
     ...logs.balances.flatMap(balance => ofBalance(balance, logs)),
     ...ofReports(logs),
   ]
+}
+
+/** Milliseconds after which a gateway without a living process may count as lost: then another
+ *  gateway on its store ends its calls, by the last record in the store. What it had delivered
+ *  since is in its data folder only. */
+const TAKEOVER = 3_000
+/** When each gateway delivered something, by its number. */
+type Signs = ReadonlyMap<number, readonly number[]>
+const signsOfLife = (clients: readonly ClientCall[]): Signs => {
+  const byGateway = Map.groupBy(clients, ({ gateway = 0 }) => gateway)
+  return new Map(
+    [...byGateway].map(([gateway, calls]) => {
+      const times = calls.flatMap(({ arrivals, outcome, endedAt }) =>
+        outcome === 'complete' ? [...arrivals, endedAt] : arrivals,
+      )
+      return [gateway, times.toSorted((one, other) => one - other)]
+    }),
+  )
+}
+/** Whether no other gateway can have ended the call: there is none, or its own one served soon
+ *  after. */
+const returnsSoon = ({ gateway = 0, endedAt }: ClientCall, signs: Signs): boolean => {
+  if (signs.size < 2) return true
+  const next = signs.get(gateway)?.find(time => time > endedAt) ?? Number.POSITIVE_INFINITY
+  return next < endedAt + TAKEOVER
+}
+/** The number of cut calls that are charged for fewer words than arrived because their gateway was
+ *  away for so long that another one ended them. */
+export const takenOver = ({ clients, upstream, ledger, price }: Logs): number => {
+  const signs = signsOfLife(clients)
+  const names = new Map(upstream.map(({ client, request }) => [client, request]))
+  const amounts = new Map(ledger.map(({ request, amount }) => [request, amount]))
+  return clients.filter(call => {
+    const amount = amounts.get(names.get(call.client) ?? '') ?? 0n
+    return (
+      call.outcome === 'cut' && amount < BigInt(call.received) * price && !returnsSoon(call, signs)
+    )
+  }).length
 }
 
 /** A kill of one gateway excuses nothing that another one did. */
@@ -217,15 +257,18 @@ const ofRefused = ({ client: { status }, calls, rows: [row] }: CallRecords): Bre
 }
 const OF = { complete: ofComplete, refused: ofRefused, cut: ofCut, unreached: ofCut } as const
 
-/** The number of words delivered in cut streams without a charge, which a kill may cause. */
+/** The number of words delivered in cut streams without a charge, which a kill may cause; without
+ *  those that another gateway ended. */
 export const unpaid = ({ clients, upstream, ledger, price }: Logs): number => {
+  const signs = signsOfLife(clients)
   const names = new Map(upstream.map(({ client, request }) => [client, request]))
   const chargedWords = new Map(
     ledger.map(({ request, amount }) => [request, Number(amount / price)]),
   )
   const unpaidOf = ({ client, received }: ClientCall): number =>
     Math.max(0, received - (chargedWords.get(names.get(client) ?? '') ?? 0))
-  return clients.reduce((sum, call) => sum + (call.outcome === 'cut' ? unpaidOf(call) : 0), 0)
+  const isLost = (call: ClientCall): boolean => call.outcome === 'cut' && returnsSoon(call, signs)
+  return clients.reduce((sum, call) => sum + (isLost(call) ? unpaidOf(call) : 0), 0)
 }
 
 /** Violations in the rows of one request. */

@@ -59,6 +59,7 @@ const runRound = async (
     tell(`with cache, guards, copies and rules: ${JSON.stringify(outcome.answers)}`)
     tell(`longest times without a complete reply, ms: ${JSON.stringify(outcome.longestGaps)}`)
     tell(`words delivered before a kill and not charged: ${outcome.unpaidWords}`)
+    tell(`calls of a gateway that stayed away, ended by another one: ${outcome.takenOver}`)
     tell(`violations: ${violations.length}`)
     return { kills: killsIn(outcome), violations: violations.length }
   } catch (error) {
