@@ -234,17 +234,17 @@ t.test('chaos checker: counts the words that a kill may leave unpaid', async t =
 })
 
 t.test('chaos checker: another gateway ends the calls of one that stays away', async t => {
-  const lost = {
+  const away = {
     ...valid,
     kills: [{ at: 10_001, kind: 'all', gateway: 1 }],
     ledger: [{ ...row, amount: 12n }],
     clients: [{ ...cutCall, gateway: 1 }, otherCall(0, 10_500)],
   }
-  t.same(violationsIn(withBalances(lost)), [])
-  t.equal(takenOver(lost), 1)
-  const returned = { ...lost, clients: [...lost.clients, otherCall(1, 12_500)] }
+  t.same(violationsIn(withBalances(away)), [])
+  t.equal(takenOver(away), 1)
+  const returned = { ...away, clients: [...away.clients, otherCall(1, 12_500)] }
   t.same(violationsIn(withBalances(returned)), ['I8'], 'it was back in time')
-  const alone = { ...lost, clients: lost.clients.slice(0, 1) }
+  const alone = { ...away, clients: away.clients.slice(0, 1) }
   t.same(violationsIn(withBalances(alone)), ['I8'], 'there is no other one')
 })
 

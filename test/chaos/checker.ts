@@ -124,8 +124,8 @@ export const check = (logs: Logs): readonly Violation[] => {
 }
 
 /** Milliseconds after which a gateway without a living process may count as lost: then another
- *  gateway on its store ends its calls, by the last record in the store. What it had delivered
- *  since is in its data folder only. */
+ *  gateway on its store ends its calls, by the last record in the store. Later progress is in the
+ *  data folder of the first one only. */
 const TAKEOVER = 3_000
 /** When each gateway delivered something, by its number. */
 type Signs = ReadonlyMap<number, readonly number[]>

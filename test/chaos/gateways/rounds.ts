@@ -111,4 +111,6 @@ const main = async (): Promise<void> => {
   process.exit(violations === 0 ? 0 : 1)
 }
 process.setMaxListeners(0)
+// The gateways of all rounds end with this process.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 await main()
