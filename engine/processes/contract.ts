@@ -194,7 +194,11 @@ export interface AddressView {
   readonly conversations: { readonly own: number; readonly moved: number }
   /** Names of targets that are being warmed up (`warm_up:`). */
   readonly warming: readonly string[]
+  readonly since: Since
 }
+/** When it came into its state, ms since 1970: the first of its ejections in a row, for `probing`
+ *  too. Null: `ready` since the gateway knows it. */
+type Since = number | null
 /** A key of an upstream, without the key itself. */
 export interface KeyView {
   /** The first 12 digits of its SHA-256. */
@@ -205,6 +209,7 @@ export interface KeyView {
   readonly seconds: number
   /** Names of the targets that it is limited for. */
   readonly limited: readonly string[]
+  readonly since: Since
 }
 
 /** The caller of a reload. `command line`: a user of the operating system, named by its command. */

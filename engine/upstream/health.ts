@@ -36,6 +36,9 @@ export class Health {
   #ejectedUntil = 0
   #probing = false
   #restUntil = 0
+  /** When it was ejected or readmitted last. */
+  #changedAt = 0
+  #restedAt = 0
   /** Whether no request of a client may be the probe. */
   #isProbedApart = false
 
@@ -55,6 +58,13 @@ export class Health {
   get availableAt(): number {
     return Math.max(this.#ejectedUntil, this.#restUntil)
   }
+  /** When it came into its state: healthy, resting, or ejected and not readmitted since. Undefined
+   *  if it has been healthy all the time. */
+  since(now: number): number | undefined {
+    if (this.needsProbe) return this.#changedAt
+    if (now < this.#restUntil) return this.#restedAt
+    return Math.max(this.#changedAt, this.#restUntil) || undefined
+  }
   /** It was ejected, and no response has readmitted it yet. */
   get needsProbe(): boolean {
     return this.#ejectedUntil !== 0
@@ -72,17 +82,18 @@ export class Health {
     rules: HealthRules,
     before = this.#failures,
   ): number {
-    if (status === 429 && !rules.restsKeys) this.rest(now + limitTime(headers))
+    if (status === 429 && !rules.restsKeys) this.rest(now + limitTime(headers), now)
     else if (status >= 500) {
       this.#failures = Math.max(this.#failures, before)
       this.recordFailure(now, rules)
-    } else this.recordSuccess()
+    } else this.recordSuccess(now)
     return before
   }
-  recordSuccess(): void {
+  recordSuccess(now: number): void {
     this.#failures = 0
     if (this.#ejectedUntil === 0) return
     this.#ejectedUntil = 0
+    this.#changedAt = now
     this.#probing = false
     this.listener?.onReadmit()
   }
@@ -92,6 +103,7 @@ export class Health {
     if (!this.#probing && this.#failures < rules.failures) return false
     this.#probing = false
     this.ejections++
+    if (this.#ejectedUntil === 0) this.#changedAt = now
     this.#ejectedUntil = now + rules.eject
     this.#isProbedApart = rules.probe !== undefined
     this.listener?.onEject(rules.eject)
@@ -99,8 +111,9 @@ export class Health {
     return true
   }
   /** Pauses the origin for its Retry-After: no failure, but it is not picked meanwhile. */
-  rest(until: number): void {
+  rest(until: number, now: number): void {
     this.#probing = false
+    if (now >= this.#restUntil) this.#restedAt = now
     this.#restUntil = Math.max(this.#restUntil, until)
   }
   /** The probe ended without a result (the client left). */

@@ -24,6 +24,8 @@ export class KeyHealth extends Health {
   /** Name of a target -> end of its limit. */
   readonly limits = new Map<string, number>()
   #refusals = 0
+  /** When the first of its limits began. */
+  #limitedAt = 0
 
   /** `mayProbe`: whether the attempt may be the one that finds out if the key works again. */
   isUsable(target: string, now: number, mayProbe = true): boolean {
@@ -38,7 +40,7 @@ export class KeyHealth extends Health {
     if (status === 401) this.refuse(sentAt, now)
     else if (status >= 400 && status !== 429) this.recordAbandoned()
     // A call that began before the end of the rest proves nothing.
-    else if (sentAt >= this.availableAt) this.recordSuccess()
+    else if (sentAt >= this.availableAt) this.recordSuccess(now)
   }
   /** All calls under way may see one refusal: those that began before its end add nothing. */
   refuse(sentAt: number, now: number): void {
@@ -46,12 +48,19 @@ export class KeyHealth extends Health {
     const eject = Math.min(REST.first * 2 ** this.#refusals++, REST.longest)
     this.recordFailure(now, { failures: 1, eject })
   }
-  override recordSuccess(): void {
+  override recordSuccess(now: number): void {
     this.#refusals = 0
-    super.recordSuccess()
+    super.recordSuccess(now)
+  }
+  /** A key that is limited for a target is in that state, too. */
+  override since(now: number): number | undefined {
+    const end = Math.max(0, ...this.limits.values())
+    if (this.needsProbe || end === 0) return super.since(now)
+    return now < end ? this.#limitedAt : Math.max(end, super.since(now) ?? 0)
   }
   limit(target: string, ms: number, now: number, reason: 'limited' | 'steered' = 'limited'): void {
     for (const [name, until] of this.limits) if (until <= now) this.limits.delete(name)
+    if (this.limits.size === 0) this.#limitedAt = now
     if (!this.limits.has(target)) this.listener?.onLimit?.(ms, target, reason)
     this.limits.set(target, Math.max(this.limits.get(target) ?? 0, now + ms))
   }

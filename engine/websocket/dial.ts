@@ -56,7 +56,7 @@ export const createDialer =
     exchange.awaitAttempt(underWay)
     try {
       const headers = await handshake.done
-      origin.health.recordSuccess()
+      origin.health.recordSuccess(performance.now())
       recordKey(attempt, 101)
       attempt.setReply(
         new FilteredReply(

@@ -13,9 +13,14 @@ import {
   text,
 } from '../shapes.ts'
 
+const SINCE = described(
+  'When it came into this state, ISO 8601; null: ready since the gateway knows it.',
+  nullable(text),
+)
 const ADDRESS = object({
   address: text,
   state: oneOf('ready', 'ejected', 'probing', 'paused'),
+  since: SINCE,
   busy: integer,
   conversations: object({ own: integer, moved: integer }),
   warming: described('Names of targets that are being warmed up.', list(text)),
@@ -24,6 +29,7 @@ const ADDRESS = object({
 const KEY = object({
   key: described('The first digits of its SHA-256.', text),
   state: oneOf('ready', 'resting', 'probing', 'limited'),
+  since: SINCE,
   seconds: number,
   limited: list(text),
   workers: map(integer),
@@ -51,7 +57,11 @@ export const upstreamRow = (
     title,
     inside,
     formats: (options?.formats ?? null) as UpstreamRow['formats'],
-    addresses: (status.upstreams[name] ?? []).map(each => ({ ...each })),
-    keys: (status.keys[name] ?? []).map(each => ({ ...each })),
+    addresses: (status.upstreams[name] ?? []).map(withTime),
+    keys: (status.keys[name] ?? []).map(withTime),
   }
 }
+const withTime = <Part extends { readonly since: number | null }>(part: Part) => ({
+  ...part,
+  since: part.since === null ? null : new Date(part.since).toISOString(),
+})

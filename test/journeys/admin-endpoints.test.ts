@@ -81,7 +81,7 @@ t.test('admin endpoints: a plugin file with `admin` serves without a restart', a
     place: { file: 'routes.yaml', line: 10 },
   })
   const address = { busy: 0, conversations: { own: 0, moved: 0 }, warming: [] }
-  const state = { state: 'ready', workers: { ready: 1 } }
+  const state = { state: 'ready', since: null, workers: { ready: 1 } }
   t.same(upstreams, {
     up: [
       { address: 'http://127.0.0.1:9', ...address, ...state },

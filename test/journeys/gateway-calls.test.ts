@@ -112,12 +112,14 @@ t.test('gateway calls: the status merges the health that both workers see', asyn
       conversations: { own: 0, moved: 0 },
       warming: [],
       state: 'ready',
+      since: null,
       workers: { ready: 2 },
     },
   ])
   const [first] = value.keys.up ?? []
   t.match(first, { state: 'resting', workers: { resting: 2 }, limited: [] })
   t.ok((first?.seconds ?? 0) > 0)
+  t.ok(Date.now() - Number(first?.since) < 600_000, 'since when it rests')
 })
 
 t.test('gateway calls: a typo is the same problem in a check, a command and a reload', async t => {

@@ -30,9 +30,13 @@ const keysOf = ({ list }: UpstreamKeys): KeyView[] => {
       state: keyStateOf(health, now, limited.length),
       seconds,
       limited: limited.map(([target]) => target),
+      since: wallTime(health.since(now), now),
     }
   })
 }
+/** ms since 1970 of a monotonic time. */
+const wallTime = (at: number | undefined, now: number): number | null =>
+  at === undefined ? null : Math.round(Date.now() - (now - at))
 /** `limits`: how many targets the key is limited for. */
 export const keyStateOf = (health: Health, now: number, limits: number): KeyView['state'] => {
   if (health.isEjected(now)) return 'resting'
@@ -48,6 +52,7 @@ const addressesOf = ({ origins, inside }: Upstream): AddressView[] => {
     busy: origin.busy,
     conversations: { ...origin.conversations },
     warming: warmingIn(origin.warmTargets),
+    since: wallTime(origin.health.since(now), now),
   }))
 }
 /** State of an upstream address for operators. */
@@ -112,14 +117,19 @@ const mergeKey = (same: readonly [KeyView, ...KeyView[]]): KeyStatus => ({
   limited: [...new Set(same.flatMap(({ limited }) => limited))],
   ...countStates(KEY_STATES, same),
 })
-/** The worst state, and how many workers see each. */
+/** The worst state with its time, and how many workers see each. One worker is enough for any state
+ *  but the last, for which the others must have come back. */
 const countStates = <State extends string>(
   states: readonly [State, ...State[]],
-  same: readonly { readonly state: State }[],
+  same: readonly { readonly state: State; readonly since: number | null }[],
 ) => {
   const groups = Map.groupBy(same, ({ state }) => state)
   const present = states.filter(state => groups.has(state))
   const workers: Partial<Record<State, number>> = {}
   for (const state of present) workers[state] = groups.get(state)?.length ?? 0
-  return { state: present[0] ?? states[0], workers }
+  const [state = states[0]] = present
+  const times = (groups.get(state) ?? []).flatMap(({ since }) => since ?? [])
+  const [least, most] = [Math.min(...times), Math.max(...times)]
+  const since = times.length === 0 ? null : state === states.at(-1) ? most : least
+  return { state, since, workers }
 }

@@ -838,6 +838,7 @@ const TEXTS = {
   'upstreams.test': ['Test', '测试'],
   'upstreams.key': ['key {key}', '密钥 {key}'],
   'upstreams.rests': ['paused for {n} s', '暂停 {n} 秒'],
+  'upstreams.since': ['changed', '变更于'],
   'upstreams.warming': ['warming {names} up', '正在预热 {names}'],
   'upstreams.limited': ['rate-limited for {names}', '对 {names} 限流'],
   'alerts.test': ['Send a test', '发送测试'],

@@ -34,11 +34,12 @@ export const list: SingleCommand = {
     if (!ask) throw fault('NO_ADMIN')
     const state = (await ask(PATH)) as Rows
     const rows = Object.entries(state).flatMap(([upstream, { title, addresses, keys }]) =>
-      addresses.map(({ address, state, busy, warming, conversations: { own, moved } }) => ({
+      addresses.map(({ address, state, since, busy, warming, conversations: { own, moved } }) => ({
         upstream,
         title,
         address,
         state: warming.length > 0 ? `${state}, warming ${warming.join(' ')}` : state,
+        since: since ?? '-',
         busy,
         conversations: own + moved === 0 ? '-' : `${own} own, ${moved} moved`,
         keys: keys.map(keyText).join(', ') || '-',
@@ -48,8 +49,9 @@ export const list: SingleCommand = {
   },
 }
 
-const keyText = ({ key, state, seconds, limited }: UpstreamRow['keys'][number]): string => {
+const keyText = ({ key, state, since, seconds, limited }: UpstreamRow['keys'][number]): string => {
   const details = [
+    ...(state !== 'ready' && since !== null ? [`since ${since}`] : []),
     ...(seconds > 0 ? [`${seconds} s`] : []),
     ...(limited.length > 0 ? [`for ${limited.join(' ')}`] : []),
   ]

@@ -52,9 +52,13 @@ t.test(
       },
       keys: { up: [{ key: 'k1', state: 'ready', seconds: 0, limited: [] }] },
     })
+    t.match(healthOf(upstreamWith(health, key)).upstreams.up, [{ since: null }])
+    const before = Date.now()
     for (const each of [health, key]) each.recordFailure(performance.now(), MINUTE)
     const { upstreams, keys } = healthOf(upstreamWith(health, key))
     t.match(upstreams.up, [{ state: 'ejected' }])
+    for (const since of [upstreams.up?.[0]?.since, keys.up?.[0]?.since])
+      t.ok(Math.abs(Number(since) - before) < 60_000, `ms since 1970: ${since}`)
     const [resting] = keys.up ?? []
     t.equal(resting?.state, 'resting')
     t.ok(Number(resting?.seconds) > 0 && Number(resting?.seconds) <= 60, `${resting?.seconds} s`)
@@ -78,4 +82,23 @@ t.test('health of a gateway: the worst state, and how many workers see each', as
   ])
   t.match(keys.up, [{ key: 'k1', state: 'resting', workers: { resting: 1, ready: 2 } }])
   t.same(mergeHealth([]), { upstreams: {}, keys: {} })
+})
+
+t.test('health of a gateway: since when an address is in its merged state', async t => {
+  const now = performance.now()
+  /** Ejected and readmitted at this share of the time that the process has run. */
+  const worker = (ejected?: number, readmitted?: number) => {
+    const health = new Health()
+    if (ejected !== undefined) health.recordFailure(now * ejected, MINUTE)
+    if (readmitted !== undefined) health.recordSuccess(now * readmitted)
+    return healthOf(upstreamWith(health, new KeyHealth()))
+  }
+  const sinceOf = ({ upstreams }: Pick<ReturnType<typeof worker>, 'upstreams'>) =>
+    upstreams.up?.[0]?.since ?? null
+  t.equal(sinceOf(mergeHealth([worker(), worker()])), null, 'ready all the time')
+  const [late, early] = [worker(0.7), worker(0.2)]
+  t.ok(Number(sinceOf(early)) < Number(sinceOf(late)))
+  t.equal(sinceOf(mergeHealth([late, worker(), early])), sinceOf(early), 'the first to see it')
+  const [first, last] = [worker(0.1, 0.3), worker(0.1, 0.8)]
+  t.equal(sinceOf(mergeHealth([last, worker(), first])), sinceOf(last), 'the last to come back')
 })

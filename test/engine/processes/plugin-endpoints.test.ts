@@ -65,13 +65,13 @@ t.test('plugin endpoints: reply with 504 if the worker does not reply in time', 
 t.test('plugin endpoints: an upstream address is ready, paused, ejected or probing', async t => {
   const health = new Health()
   t.equal(stateOf(health, 0), 'ready')
-  health.rest(10)
+  health.rest(10, 0)
   t.equal(stateOf(health, 5), 'paused', 'the upstream asked for a pause')
   t.equal(stateOf(health, 10), 'ready')
   for (const at of [11, 12, 13]) health.recordFailure(at, { failures: 3, eject: 100 })
   t.equal(stateOf(health, 50), 'ejected')
   t.equal(stateOf(health, 113), 'probing', 'until a request succeeds')
-  health.recordSuccess()
+  health.recordSuccess(114)
   t.equal(stateOf(health, 114), 'ready')
 })
 

@@ -119,7 +119,7 @@ t.test('balance: of unavailable candidates picks the one available soonest', asy
     const [a, b, c] = candidates
     a?.origin.health.recordFailure(NOW, { failures: 1, eject: 900 })
     b?.origin.health.recordFailure(NOW, { failures: 1, eject: 300 })
-    c?.origin.health.rest(NOW + 600)
+    c?.origin.health.rest(NOW + 600, NOW)
     t.same(picks(candidates, balance, 2), ['b', 'b'], balance)
     t.equal(pick(candidates, new Set([b as Candidate]), balance, { count: 0 }, NOW), c)
   }

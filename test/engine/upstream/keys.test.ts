@@ -138,3 +138,19 @@ t.test('keys: a conversation keeps its key until that rests', async t => {
   )
   t.equal(keys.pick({ upstream: 'u', pin: { key: 'b' }, affinity: '7' }, NOW, true).name, 'b')
 })
+
+t.test('key: knows since when it rests, is limited, or is ready again', async t => {
+  const key = new KeyHealth()
+  t.equal(key.since(NOW), undefined)
+  key.limit('m', 500, NOW, 'limited')
+  key.limit('n', 900, NOW + 100, 'limited')
+  t.equal(key.since(NOW + 800), NOW, 'the first of its limits')
+  t.equal(key.since(NOW + 2_000), NOW + 1_000, 'ready since the last one ended')
+  key.limit('m', 500, NOW + 3_000, 'limited')
+  t.equal(key.since(NOW + 3_100), NOW + 3_000)
+  key.refuse(NOW + 5_000, NOW + 5_000)
+  t.equal(key.since(NOW + 5_100), NOW + 5_000)
+  const due = key.availableAt
+  key.recordStatus(200, due, due)
+  t.equal(key.since(due + 1), due)
+})

@@ -83,6 +83,7 @@ t.test('upstream keys: a key that dies under load fails no call', async t => {
   t.equal((uses[`${KEYS[0]} 200`] ?? 0) + (uses[`${KEYS[1]} 200`] ?? 0), CALLS)
 })
 
+const TIME = '\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z'
 t.test('upstream keys: log, metrics and `tollgate upstreams` show it without the key', async t => {
   const replies = await Promise.all(Array.from({ length: AT_ONCE }, () => post('lost')))
   t.ok(replies.every(({ status }) => status === 502))
@@ -97,16 +98,28 @@ t.test('upstream keys: log, metrics and `tollgate upstreams` show it without the
 
   const { code, out } = await command('upstreams')
   t.equal(code, 0)
-  t.match(out, /^upstream +title +address +state +busy +conversations +keys$/m)
+  t.match(out, /^upstream +title +address +state +since +busy +conversations +keys$/m)
   t.match(
     out,
-    new RegExp(`^up +up +${url} +ready +0 +- +${name} resting \\d+ s, [0-9a-f]{12} ready$`, 'm'),
+    new RegExp(
+      `^up +up +${url} +ready +- +0 +- +${name} resting since ${TIME} \\d+ s, [0-9a-f]{12} ready$`,
+      'm',
+    ),
   )
-  t.match(out, /^down +Far away +http:\/\/127\.0\.0\.1:1 +ejected +0 +- +-$/m)
-  t.match(out, /^own +own +sandbox: +ready +0 +- +-$/m)
+  t.match(
+    out,
+    new RegExp(`^down +Far away +http://127\\.0\\.0\\.1:1 +ejected +${TIME} +0 +- +-$`, 'm'),
+  )
+  t.match(out, /^own +own +sandbox: +ready +- +0 +- +-$/m)
   const json = JSON.parse((await command('upstreams', 'list', '--json')).out) as object
   t.match(json, {
-    up: { keys: [{ key: name, state: 'resting' }, { state: 'ready' }] },
+    up: {
+      addresses: [{ since: null }],
+      keys: [
+        { key: name, state: 'resting', since: new RegExp(TIME) },
+        { state: 'ready', since: null },
+      ],
+    },
     down: { keys: [] },
   })
   const all = gateway.output() + text + out + JSON.stringify(json)

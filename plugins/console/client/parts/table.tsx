@@ -266,7 +266,7 @@ interface ColumnsButtonProps {
   onChange(hasAll: boolean): void
 }
 /** Shows the columns that a screen of this width leaves out. */
-const ColumnsButton = ({ of, hasAll, onChange }: ColumnsButtonProps) => {
+export const ColumnsButton = ({ of, hasAll, onChange }: ColumnsButtonProps) => {
   const levels = [
     of.some(each => each.isExtra) && 'below-extra',
     of.some(each => each.isWidest) && 'below-widest',

@@ -10,8 +10,8 @@ import type { PageProps } from '../../page.ts'
 import { Filter } from '../../parts/list.tsx'
 import { PageHead } from '../../parts/page.tsx'
 import { Empty, View } from '../../parts/states.tsx'
-import { TableBox } from '../../parts/table.tsx'
-import { SessionContext, State } from '../../parts/values.tsx'
+import { ColumnsButton, TableBox } from '../../parts/table.tsx'
+import { SessionContext, State, Time } from '../../parts/values.tsx'
 import { text } from '../../texts.ts'
 
 type Workers = Readonly<Record<string, number>>
@@ -23,6 +23,7 @@ const Upstreams = ({ place: { query } }: PageProps) => {
   useEvery(LIVE, upstreams.reload)
   const mayEdit = useContext(SessionContext)?.edit
   const [isAdding, setAdding] = useState(false)
+  const [hasAll, setAll] = useState(false)
   const search = (query.get('search') ?? '').toLowerCase()
   return (
     <>
@@ -35,6 +36,7 @@ const Upstreams = ({ place: { query } }: PageProps) => {
       </PageHead>
       <div class="filters">
         <Filter name="search" label={text('search')} query={query} isSearch />
+        <ColumnsButton of={[{ isWide: true }]} hasAll={hasAll} onChange={setAll} />
       </div>
       <View of={upstreams} rows={10}>
         {({ data }) => {
@@ -44,7 +46,7 @@ const Upstreams = ({ place: { query } }: PageProps) => {
           return rows.length === 0 ? (
             <Empty title={text('upstreams.empty')} help={text('upstreams.empty.help')} />
           ) : (
-            <List rows={rows} />
+            <List rows={rows} hasAll={hasAll} />
           )
         }}
       </View>
@@ -62,8 +64,12 @@ const Upstreams = ({ place: { query } }: PageProps) => {
 }
 export default Upstreams
 
-const List = ({ rows }: { rows: readonly UpstreamRow[] }) => (
-  <TableBox name={text('page.upstreams')}>
+interface ListProps {
+  readonly rows: readonly UpstreamRow[]
+  readonly hasAll: boolean
+}
+const List = ({ rows, hasAll }: ListProps) => (
+  <TableBox name={text('page.upstreams')} hasAll={hasAll}>
     <table>
       <thead>
         <tr>
@@ -102,12 +108,21 @@ const warmingText = ({ warming }: Address): string =>
 const AddressState = ({ of }: { of: Address }) => (
   <>
     <State state={of.state} />
+    <Since at={of.since} />
     {of.warming.length > 0 && <div class="small muted">{warmingText(of)}</div>}
   </>
 )
+/** Empty if it has been ready since the gateway knows it. */
+const Since = ({ at }: { readonly at: string | null }) =>
+  at !== null && (
+    <div class="small muted">
+      {text('upstreams.since')} <Time at={at} />
+    </div>
+  )
 const addressRow = (each: Address) => ({
   label: each.address,
   state: each.state,
+  since: each.since,
   of: each.workers,
   note: warmingText(each),
 })
@@ -151,11 +166,12 @@ const UpstreamRows = ({ upstream }: { upstream: UpstreamRow }) => {
       {others.map(each => (
         <SubRow key={each.address} {...addressRow(each)} />
       ))}
-      {keys.map(({ key, state, seconds, limited, workers }) => (
+      {keys.map(({ key, state, since, seconds, limited, workers }) => (
         <SubRow
           key={key}
           label={text('upstreams.key', { key })}
           state={state}
+          since={since}
           of={workers}
           note={[
             seconds > 0 ? text('upstreams.rests', { n: seconds }) : '',
@@ -200,16 +216,18 @@ const FindingRow = ({ of: { address, key, answer, fails } }: { readonly of: Upst
 interface SubRowProps {
   readonly label: string
   readonly state: string
+  readonly since: string | null
   readonly of: Workers
   readonly note?: string
 }
-const SubRow = ({ label, state, of, note }: SubRowProps) => (
+const SubRow = ({ label, state, since, of, note }: SubRowProps) => (
   <tr>
     <td />
     <td class="wide-only" />
     <td class="mono anywhere">{label}</td>
     <td title={workersOf(of)}>
       <State state={state} />
+      <Since at={since} />
     </td>
     <td class="wide-only" />
     <td class="muted actions">{note}</td>
