@@ -10,6 +10,7 @@ import type {
   RequestRecord,
   SingleCommand,
 } from '../../engine/plugin.ts'
+import { configuredCurrency } from '../billing/currency.ts'
 import { findAccount } from '../credentials/find.ts'
 import { findMember } from '../credentials/members.ts'
 import { failedCalls } from '../operator/failed-calls.ts'
@@ -46,14 +47,15 @@ export const logsCommand: SingleCommand = {
   async run({ values }, { requests: log, section, database }) {
     const filter = filterOf(values)
     const count = countOf(textOf(values.lines), 'lines', MAX_LINES) ?? DEFAULT_LINES
-    if (values.failed === true) return printFailed(database, values, count)
+    const { name: currency } = configuredCurrency({ section })
+    if (values.failed === true) return printFailed(database, values, count, currency)
     if (section<{ request_log?: unknown }>('settings').request_log === 'off')
       complain('settings.request_log is off: no new requests are added')
     else if (!existsSync(log.folder))
       complain(
         `there is no request log in ${log.folder} yet; settings.data (TOLLGATE_DATA) names its folder`,
       )
-    const print = values.json === true ? printJson : createTable()
+    const print = values.json === true ? printJson : createTable(currency)
     if (values.follow) return follow(log, filter, count, print)
     const page = await log.page(filter, count, cursorOf(values))
     if (values.json === true) {
@@ -108,6 +110,7 @@ const printFailed = async (
   database: Pick<Database, 'read'>,
   values: CommandArguments['values'],
   count: number,
+  currency: string,
 ): Promise<number> => {
   for (const name of ['route', 'status', 'follow', 'cursor', 'all'])
     if (values[name] !== undefined) throw new UsageError(`--${name} cannot be used with --failed`)
@@ -131,7 +134,7 @@ const printFailed = async (
   })
   if (values.json === true) say(JSON.stringify({ failed: rows }, null, 2))
   else if (rows.length === 0) say('none')
-  else createTable()(rows.map(recordOf).toReversed())
+  else createTable(currency)(rows.map(recordOf).toReversed())
   if (next !== null && values.json !== true)
     complain(`there are older ones: add --lines ${count * 10}`)
   return EXIT.ok
@@ -187,11 +190,11 @@ const complain = (text: string): void => void process.stderr.write(`${text}\n`)
 const printJson: Print = records => {
   for (const record of records) say(JSON.stringify(record))
 }
-const createTable = (): Print => {
+const createTable = (currency: string): Print => {
   let hasHeader = false
   return records => {
     if (records.length > 0 && !hasHeader) {
-      say(lineOf(COLUMNS.map(({ title }) => title)))
+      say(lineOf(COLUMNS.map(({ title }) => (title === COST ? `${COST} (${currency})` : title))))
       hasHeader = true
     }
     for (const record of records) say(lineOf(COLUMNS.map(({ value }) => printable(value(record)))))
@@ -206,6 +209,7 @@ const textIn = (record: RequestRecord, ...names: readonly string[]): string => {
   const value = names.map(name => record[name]).find(each => each !== undefined)
   return value === undefined || value === null ? '-' : String(value)
 }
+const COST = 'cost'
 const COLUMNS: readonly Column[] = [
   { title: 'time', width: 24, value: ({ time }) => new Date(time).toISOString() },
   { title: 'status', width: 6, value: record => textIn(record, 'status') },
@@ -221,7 +225,7 @@ const COLUMNS: readonly Column[] = [
   },
   { title: 'in', width: 7, value: record => textIn(record, 'input_tokens') },
   { title: 'out', width: 6, value: record => textIn(record, 'output_tokens') },
-  { title: 'cost', width: 10, value: record => textIn(record, 'cost') },
+  { title: COST, width: 10, value: record => textIn(record, 'cost') },
   { title: 'request', width: 36, value: record => textIn(record, 'id') },
   { title: '', width: 0, value: ({ code }) => (code === undefined ? '' : String(code)) },
 ]

@@ -1,6 +1,7 @@
 /** `tollgate request`: who made a request, what happened to it, and what it cost. */
 import { printable } from '../../engine/cli/kit.ts'
 import type { Json, RequestRecord, SingleCommand } from '../../engine/plugin.ts'
+import { configuredCurrency } from '../billing/currency.ts'
 import { printFormula } from '../billing/formula.ts'
 import type { Line } from '../billing/sum.ts'
 import { type RequestDetails, requestDetails } from '../operator/requests.ts'
@@ -14,7 +15,7 @@ export const requestCommand: SingleCommand = {
   async run({ positionals: [id = ''] }, host) {
     const details = await requestDetails(host, id)
     return {
-      text: textOf(details, host.requests.folder),
+      text: textOf(details, host.requests.folder, configuredCurrency(host).name),
       json: {
         request: details.record ?? null,
         failed: details.failed ?? null,
@@ -31,7 +32,7 @@ const unknownOf = ({ record, charges, failed }: RequestDetails): readonly string
   ...(charges.length > 0 ? [] : ['charge']),
 ]
 
-const textOf = (details: RequestDetails, folder: string): string => {
+const textOf = (details: RequestDetails, folder: string, currency: string): string => {
   const { record, charges, failed } = details
   const sections = [
     ...(record ? recordLines(details, record) : []),
@@ -47,7 +48,7 @@ const textOf = (details: RequestDetails, folder: string): string => {
                 'Another machine may have served it, or the line was removed (settings.request_log).',
               ]),
         ]),
-    ...charges.flatMap(chargeLines),
+    ...charges.flatMap(charge => chargeLines(charge, currency)),
     ...(charges.length === 0 ? [`charge    none in the ledger${reasonOf(details)}`] : []),
   ]
   return `${sections.join('\n')}\n`
@@ -182,7 +183,8 @@ const remarksOf = ({ start, id, key, retry_after: retryAfter }: Fields) =>
 const placeOf = (upstream: Json | undefined, target: Json | undefined): string =>
   `${show(upstream)}${target === undefined || target === null ? '' : `/${show(target)}`}`
 
-const chargeLines = (charge: ChargeView): readonly string[] => {
+const chargeLines = (charge: ChargeView, currency: string): readonly string[] => {
+  const money = (amount: string): string => `${amount} ${currency}`
   const {
     request,
     account,
@@ -200,15 +202,18 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
   const remarks = [
     ...(planned === '0'
       ? []
-      : [`paid by the plan ${planned}${tokens === null ? '' : ` (${tokens} tokens)`}`]),
-    ...(refunded === '0' ? [] : [`refunded ${refunded}`]),
-    ...(uncollected === '0' ? [] : [`uncollected ${uncollected}`]),
+      : [`paid by the plan ${money(planned)}${tokens === null ? '' : ` (${tokens} tokens)`}`]),
+    ...(refunded === '0' ? [] : [`refunded ${money(refunded)}`]),
+    ...(uncollected === '0' ? [] : [`uncollected ${money(uncollected)}`]),
     ...(charge.estimated ? ['estimated'] : []),
     ...(charge.task === null ? [] : [`task ${show(charge.task)}`]),
   ]
   const caller = `key ${key ?? '-'}${member === null ? '' : `, member ${member}`}`
   return [
-    field('charge', `${cost}, ${state}, hold ${hold}${remarks.map(each => `, ${each}`).join('')}`),
+    field(
+      'charge',
+      `${money(cost)}, ${state}, hold ${money(hold)}${remarks.map(each => `, ${each}`).join('')}`,
+    ),
     field('', `of ${show(name)} (${account}), ${caller}, ${show(request)}`),
     field(
       '',
@@ -216,8 +221,8 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
     ),
     field('', `opened ${charge.opened}, closed ${charge.closed ?? 'not yet'}`),
     ...servedLines(charge),
-    ...charge.lines.map(line => field('', printFormula([line as Line]))),
-    ...(charge.formula === null ? [] : [field('formula', show(charge.formula))]),
+    ...charge.lines.map(line => field('', money(printFormula([line as Line])))),
+    ...(charge.formula === null ? [] : [field('formula', money(show(charge.formula)))]),
   ]
 }
 

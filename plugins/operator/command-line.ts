@@ -2,8 +2,10 @@
 import { userInfo } from 'node:os'
 import { UsageError } from '../../engine/cli/kit.ts'
 import type { CommandResult, Fault, HostBase, Json, SingleCommand } from '../../engine/plugin.ts'
+import { configuredCurrency } from '../billing/currency.ts'
 import { validatorOf } from '../schema/compile.ts'
 import { type Actor, type CommandInput, type Operation, runOperation } from './operation.ts'
+import { moneyMembers, withCurrency } from './printed-money.ts'
 import { type Cells, singleRow } from './rows.ts'
 
 /** A container may run as a user without a name. */
@@ -25,7 +27,7 @@ export const subcommandsOf = (
     operations.flatMap(operation => {
       const { name, summary, command } = operation
       if (!command) return []
-      const { read, print = printData, arguments: words, example, options } = command
+      const { read, arguments: words, example, options } = command
       const single: SingleCommand = {
         summary,
         example,
@@ -35,7 +37,8 @@ export const subcommandsOf = (
           prepare(host)
           const input = { positionals, values, host }
           const args = read ? ((await read(input)) as Json) : argumentsIn(input, operation)
-          return print(await runWhole(operation, args, host))
+          const { name: currency } = configuredCurrency(host)
+          return printedOf(operation, await runWhole(operation, args, host), currency)
         },
       }
       return [[name.split(' ')[1] ?? '', single]]
@@ -53,6 +56,15 @@ const argumentsIn = (
     ...options.map(option => [option.replaceAll('-', '_'), values[option]]),
   ]
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+}
+/** The printed result of an operation. */
+export const printedOf = (
+  { command, result }: Operation,
+  data: unknown,
+  currency: string,
+): CommandResult => {
+  const { print = printData } = command ?? {}
+  return withCurrency(print(data, currency), moneyMembers(result), currency)
 }
 const printData = (data: unknown): CommandResult =>
   Array.isArray(data) ? { rows: data } : singleRow(data as Cells)

@@ -80,8 +80,9 @@ interface CommandForm<A extends Arguments, Data> {
   /** Throws a UsageError for bad input. By default the words are the first arguments in their
    *  order, and options have the names of arguments. */
   read?(input: CommandInput): RawOf<A> | Promise<RawOf<A>>
-  /** By default a list is printed as rows, and an object as one row. */
-  print?(data: Data): CommandResult
+  /** By default a list is printed as rows, and an object as one row. `currency`: the code of the
+   *  amounts. Columns of amounts get it in their head by themselves. */
+  print?(data: Data, currency: string): CommandResult
   /** It prints the first page of a list only. */
   readonly isFirstPage?: true
 }

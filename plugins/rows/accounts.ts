@@ -2,7 +2,6 @@
 import {
   boolean,
   described,
-  fields,
   integer,
   list,
   map,
@@ -16,7 +15,6 @@ import {
   text,
   time,
 } from '../shapes.ts'
-import type { ChargeRow } from './calls.ts'
 import { MONEY } from './money.ts'
 
 /** A link that signs in once. */
@@ -91,9 +89,14 @@ export const KEY_COLUMNS = {
 export type KeyView = RowOf<typeof KEY_COLUMNS>
 
 const SPENDING = object({ calls: integer, cost: MONEY })
-type LastCall = Pick<ChargeRow, 'request' | 'at' | 'model' | 'key' | 'cost'> & {
-  readonly state: string
-}
+const LAST_CALL = object({
+  request: text,
+  at: time,
+  model: text,
+  key: nullable(integer),
+  cost: MONEY,
+  state: text,
+})
 /** Of a single account, beside its columns. `holds`: the part of the balance that running calls and
  *  tasks hold; `today`: since midnight, `month`: since the first of the month, UTC. */
 export const ACCOUNT_DETAILS = {
@@ -101,7 +104,7 @@ export const ACCOUNT_DETAILS = {
   today: SPENDING,
   month: SPENDING,
   credentials: list(object(KEY_COLUMNS)),
-  calls: list(fields as Shape<LastCall>),
+  calls: list(LAST_CALL),
 }
 export type AccountDetails = AccountRow & RowOf<typeof ACCOUNT_DETAILS>
 /** In quota units; null: no quota, or one for life. */

@@ -21,7 +21,7 @@ t.test(
     )
     t.match(out, /"username":"admin"[\s\S]*"balance":100,[\s\S]*"total_quota":50000000,/)
     t.match(out, /"model":"gp-4\.1"[\s\S]*"formula":"[\d,]+ input x 14\.40\/1M \+ [\d,]+ output/)
-    t.match(out, /refunded +id +name[\s\S]*admin +100 +0 +0\n/)
+    t.match(out, /refunded \(CNY\) +id +name[\s\S]*admin +100 +0 +0\n/)
     t.match(out, /"key":"sk-\w{49}"[\s\S]*"quota":1000000,[\s\S]*"state":"revoked"/)
   },
 )

@@ -3,6 +3,7 @@ import { basename, dirname, resolve } from 'node:path'
 import { EXIT, isDay, textOf, UsageError } from '../../../engine/cli/kit.ts'
 import { DURATIONS } from '../../../engine/kit.ts'
 import type { Command, SingleCommand } from '../../../engine/plugin.ts'
+import { configuredCurrency } from '../../billing/currency.ts'
 import { printMoney } from '../../billing/money.ts'
 import { archiveCharges, verifyArchives } from '../archive/archive.ts'
 import { fault } from '../archive/faults.ts'
@@ -52,10 +53,11 @@ const verify: SingleCommand = {
       file === undefined ? (textOf(values.to) ?? host.folder('archive')) : dirname(file)
     const name = file === undefined ? undefined : basename(file)
     const results = await verifyArchives(host.database, resolve(folder), name, report)
+    const { name: currency } = configuredCurrency(host)
     const lines = results.map(({ file, charges, amount, problem, isComplete }) => {
       const rest = isComplete ? '' : '; not complete: run `tollgate archive` again'
       return problem === undefined
-        ? `${file}: ${charges} charges, ${printMoney(amount)}: as recorded${rest}`
+        ? `${file}: ${charges} charges, ${printMoney(amount)} ${currency}: as recorded${rest}`
         : `${file}: ${problem}`
     })
     return {

@@ -56,8 +56,9 @@ export const accountsShow = operation({
       const calls = countOf(textOf(values.calls), 'calls', MAX_CALLS)
       return { account, deleted: true, ...(calls !== undefined && { calls }) }
     },
-    print(details: AccountRow | AccountDetails) {
-      return { text: 'holds' in details ? accountText(details) : details.name, json: details }
+    print(details: AccountRow | AccountDetails, currency) {
+      const text = 'holds' in details ? accountText(details, currency) : details.name
+      return { text, json: details }
     },
   },
   async run({ store, now }, { account, calls = USUAL_CALLS, deleted = false, brief = false }) {

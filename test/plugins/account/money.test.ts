@@ -28,7 +28,7 @@ const annId = await accountHelpers.account('ann')
 t.test('accounts credit: the first credit opens the wallet, the next adds to it', async t => {
   t.match(await runAccounts(t, 'credit', 'ann', '12.50', '--note', 'invoice-17'), {
     exit: 0,
-    out: /^credit +id +name +balance +used +overdraft\n1 +1 +ann +12\.5 +0 +0\n$/,
+    out: /^credit +id +name +balance \(CNY\) +used \(CNY\) +overdraft \(CNY\)\n1 +1 +ann +12\.5 +0 +0\n$/,
   })
   const secondCredit = await runAccounts(t, 'credit', String(annId), '0.000000001', '--json')
   t.match(secondCredit.json(), {
@@ -72,7 +72,7 @@ t.test('accounts show: prints the state, the keys and the money of one account',
   t.equal(exit, 0)
   t.match(
     out,
-    /^zoe \(\d+\), customer, suspended, since .*\nbalance +2\.5, of which running calls hold 0; overdraft 1\n/,
+    /^zoe \(\d+\), customer, suspended, since .*\nbalance +2\.5 CNY, of which running calls hold 0 CNY; overdraft 1 CNY\n/,
   )
   t.match(await runAccounts(t, 'show', 'nobody'), { exit: 3, err: /Unknown account "nobody"/ })
   t.match(await runAccounts(t, 'show'), {
@@ -168,7 +168,7 @@ t.test('accounts refund: returns the cost of a call once', async t => {
     const { out } = await runUsage(t, 'cid')
     t.match(
       out,
-      /^day .*p99_ms +calls +cost +refunded\n\d{4}-\d\d-\d\d +0 +0 +0( +-){4} +3 +0\.35 +0\.25\n$/,
+      /^day .*p99_ms +calls +cost \(CNY\) +refunded \(CNY\)\n\d{4}-\d\d-\d\d +0 +0 +0( +-){4} +3 +0\.35 +0\.25\n$/,
     )
     const json = await runUsage(t, 'cid', '--by', 'call', '--json')
     const { account, rows } = JSON.parse(json.out)

@@ -49,7 +49,10 @@ t.test('logs: shows who, model, upstream, tokens and cost, the latest last', asy
   const { exit, out } = await logs()
   t.equal(exit, 0)
   const [header = '', first = '', second = ''] = out.split('\n')
-  t.match(header, /^time +status +ms +account +key +model +upstream +in +out +cost +request$/)
+  t.match(
+    header,
+    /^time +status +ms +account +key +model +upstream +in +out +cost \(CNY\) +request$/,
+  )
   t.match(
     first,
     /^2023-11-14T22:13:20.000Z +200 +13 +ann +3 +big +up\/large +120 +7 +0\.0000015 +req_1$/,

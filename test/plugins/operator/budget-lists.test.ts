@@ -151,7 +151,7 @@ for (const engine of ENGINES)
     await t.test('command: prints them with the end of their windows', async t => {
       const { out, exit } = await runCommand(t, 'budgets', commands, host, ['list'])
       t.equal(exit, 0)
-      t.match(out, /project +tag +project=alpha .*0\.01 +day +UTC +0\.006 .*configuration/)
+      t.match(out, /project +tag +project=alpha .*0\.01 CNY +day +UTC +0\.006 CNY .*configuration/)
       t.match(out, /each +key +2 k1 +acme .*never/)
     })
 

@@ -187,7 +187,7 @@ for (const engine of ENGINES)
         '--alert-at',
         '50%',
       ]
-      t.match((await command(...set2)).out, /soft +account +1 +acme +3.*use small +no +50%/s)
+      t.match((await command(...set2)).out, /soft +account +1 +acme +3 CNY.*use small +no +50%/s)
       t.match((await command('list', 'acme')).out, /monthly[\s\S]*soft/)
       t.match((await command('remove', 'soft', '--account', 'acme')).out, /soft/)
     })

@@ -76,8 +76,8 @@ for (const { engine, database, host: base, account, key, token, route } of both)
     t.equal(calls.length, 2)
     const { out } = await run(t, 'accounts', 'show', 'ann')
     t.match(out, /^ann \(\d+\), customer, active/)
-    t.match(out, /balance +9\.58, of which running calls hold 1;/)
-    t.match(out, new RegExp(`0\\.3  m  key ${id}  settled  req_${engine}_1`))
+    t.match(out, /balance +9\.58 CNY, of which running calls hold 1 CNY;/)
+    t.match(out, new RegExp(`0\\.3 CNY  m  key ${id}  settled  req_${engine}_1`))
     t.match(await run(t, 'accounts', 'show', 'ann', '--calls', '0'), { exit: 2, err: /--calls/ })
     t.match(await json(t, 'accounts', 'list'), [{ name: 'ann', balance: '9.58', keys: 1 }])
   })
@@ -102,7 +102,7 @@ for (const { engine, database, host: base, account, key, token, route } of both)
       t.same(await rows('--from', '2020-01-01', '--to', '2020-02-01'), [])
       t.match(await run(t, 'usage', '--all'), {
         exit: 0,
-        out: /^id +account +calls +input_tokens +cached_tokens +output_tokens +cost +refunded\n/,
+        out: /^id +account +calls +input_tokens +cached_tokens +output_tokens +cost \(CNY\) +refunded \(CNY\)\n/,
       })
       const wrong: [args: string[], message: RegExp][] = [
         [[], /Usage: tollgate usage NAME, or tollgate usage --all/],
@@ -327,7 +327,7 @@ for (const { engine, database, host: base, account, key, token, route } of both)
         /attempt 1 +a\/x: 503 after 4 ms\nattempt 2 +b: UPSTREAM_ENDED after 5 ms/,
         /dropped +seed/,
         /config +version #7/,
-        /charge +0\.3, settled/,
+        /charge +0\.3 CNY, settled, hold [\d.]+ CNY/,
       ])
         t.match(out, part)
       t.match(await json(t, 'request', 'mine'), {
@@ -346,7 +346,7 @@ for (const { engine, database, host: base, account, key, token, route } of both)
       const elsewhere = await run(t, 'request', `req_${engine}_2`)
       t.match(
         elsewhere.out,
-        /status, times and attempts are unknown: .*\nAnother machine[\s\S]*charge +0\.12/,
+        /status, times and attempts are unknown: .*\nAnother machine[\s\S]*charge +0\.12 CNY/,
       )
       t.match(await json(t, 'request', `req_${engine}_2`), {
         request: null,

@@ -151,12 +151,15 @@ t.test('operations: a command without a reader reads the first arguments and opt
 t.test('alerts test: a receiver that failed is exit code 3', async t => {
   const print = OPERATIONS.find(({ name }) => name === 'alerts test')?.command?.print
   const row = { receiver: 'slack', message: '' }
-  t.match(print?.([{ ...row, state: 'delivered' }]), { exit: 0 })
+  t.match(print?.([{ ...row, state: 'delivered' }], 'CNY'), { exit: 0 })
   t.match(
-    print?.([
-      { ...row, state: 'delivered' },
-      { ...row, state: 'failed' },
-    ]),
+    print?.(
+      [
+        { ...row, state: 'delivered' },
+        { ...row, state: 'failed' },
+      ],
+      'CNY',
+    ),
     { exit: 3 },
   )
 })

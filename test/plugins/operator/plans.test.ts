@@ -96,7 +96,7 @@ for (const engine of ENGINES)
         })
         await books()
         const command = await runCommand(t, 'plans', commands, host, ['list', 'acme'])
-        t.match(command.out, /words +active .* 5000 +5000 +0 +tokens/)
+        t.match(command.out, /words +active .* 5000 tokens +5000 tokens +0 tokens/)
         const rows = await Promise.all(requests.map(id => database.read(RECEIPT, [id, 1])))
         const parts = rows.map(([row]) => [Number(row?.planned), row?.planned_tokens])
         t.equal(

@@ -26,7 +26,10 @@ export const budgetsList = operation({
     arguments: '[ACCOUNT]',
     example: 'tollgate budgets list acme',
     read: ({ positionals: [account] }) => ({ limit: 1_000, ...(account && { account }) }),
-    print: (budgets: readonly BudgetView[]) => ({ rows: budgets.map(printed), json: budgets }),
+    print: (budgets: readonly BudgetView[], currency) => ({
+      rows: budgets.map(budget => printed(budget, currency)),
+      json: budgets,
+    }),
   },
   async run({ store, host, now, own, member }, { account: nameOrId, limit = 100, cursor }) {
     const account =

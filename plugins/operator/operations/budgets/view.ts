@@ -112,17 +112,20 @@ export const checkTerms = (host: HostBase, terms: BudgetTerms): void =>
     },
   })
 
-export const printed = (budget: BudgetView): Readonly<Record<string, string | number>> => {
+export const printed = (
+  budget: BudgetView,
+  currency: string,
+): Readonly<Record<string, string | number>> => {
   const { name, of, account } = budget
   const named = { name, of, owner: ownerText(budget), account: account ?? '' }
   if (budget.problem !== null) return { ...named, amount: budget.problem }
   const { amount, tokens, per, zone, used, at_limit, alert_at, shadow, resets, source } = budget
   return {
     ...named,
-    amount: amount ?? `${tokens} tokens`,
+    amount: amount === null ? `${tokens} tokens` : `${amount} ${currency}`,
     per,
     zone,
-    used,
+    used: `${used} ${amount === null ? 'tokens' : currency}`,
     resets: resets ?? 'never',
     at_limit: typeof at_limit === 'string' ? at_limit : `use ${at_limit.use}`,
     shadow: shadow ? 'yes' : 'no',
@@ -135,4 +138,7 @@ const ownerText = ({ of, owner, owner_name: name }: BudgetView): string | number
   if (owner === null) return name ?? ''
   return of === 'account' || name === null ? owner : `${owner} ${name}`
 }
-export const print = (budget: BudgetView) => ({ rows: [printed(budget)], json: budget })
+export const print = (budget: BudgetView, currency: string) => ({
+  rows: [printed(budget, currency)],
+  json: budget,
+})

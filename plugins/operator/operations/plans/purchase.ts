@@ -54,8 +54,8 @@ export const buy = operation({
   command: {
     arguments: 'ACCOUNT PLAN',
     example: 'tollgate plans buy acme pro',
-    print: ({ paid, ...plan }) => {
-      const { rows, json } = print(plan)
+    print: ({ paid, ...plan }, currency) => {
+      const { rows, json } = print(plan, currency)
       return { rows: rows.map(each => ({ ...each, paid })), json: { ...json, paid } }
     },
   },

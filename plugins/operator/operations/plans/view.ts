@@ -102,13 +102,25 @@ export const planNamed = (host: HostBase, name: string): Plan => {
   return plan
 }
 
-const cellsOf = ({ expires, resets, renews, ...cells }: PlanView) => ({
-  ...cells,
-  expires: expires ?? 'never',
-  resets: resets ?? 'never',
-  renews: renews === null ? 'no' : `for ${renews}`,
+const cellsOf = ({ expires, resets, renews, unit, ...cells }: PlanView, currency: string) => {
+  const name = unit === 'tokens' ? unit : currency
+  return {
+    ...cells,
+    amount: `${cells.amount} ${name}`,
+    used: `${cells.used} ${name}`,
+    remaining: `${cells.remaining} ${name}`,
+    expires: expires ?? 'never',
+    resets: resets ?? 'never',
+    renews: renews === null ? 'no' : `for ${renews} ${currency}`,
+  }
+}
+export const print = (plan: PlanView, currency: string) => ({
+  rows: [cellsOf(plan, currency)],
+  json: plan,
 })
-export const print = (plan: PlanView) => ({ rows: [cellsOf(plan)], json: plan })
-export const printAll = (plans: readonly PlanView[]) => ({ rows: plans.map(cellsOf), json: plans })
+export const printAll = (plans: readonly PlanView[], currency: string) => ({
+  rows: plans.map(plan => cellsOf(plan, currency)),
+  json: plans,
+})
 /** As `LIST_PLANS`. */
 export const LIST = { name: 'plans: list', text: withAccountNames(LIST_PLANS, 'account') }

@@ -223,12 +223,15 @@ for (const engine of ENGINES)
     )
     t.test('archive verify: prints each file, and exits with 1 where one differs', async t => {
       const { run } = archiveCommand.subcommands.verify
-      const host = { database, folder: () => join(folder, 'none') }
+      const host = { database, folder: () => join(folder, 'none'), section: () => ({}) }
       const verify = (positionals: string[], to?: string) =>
         run({ positionals, values: to === undefined ? {} : { to } }, host as never)
       const [, second = ''] = result.files
       const all = await verify([], folder)
-      t.match(all, { exit: 1, text: /: it has 40 charges .*\n.*: 40 charges, [\d.]+: as recorded/ })
+      t.match(all, {
+        exit: 1,
+        text: /: it has 40 charges .*\n.*: 40 charges, [\d.]+ CNY: as recorded/,
+      })
       const one = await verify([join(folder, second)])
       t.match(one, { exit: 0, json: [{ file: second, charges: 40, problem: null }] })
       t.match(await verify([]), { exit: 1, text: /it is absent/ })
