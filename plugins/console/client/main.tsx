@@ -85,15 +85,16 @@ const SignedIn = (props: SignedInProps) => {
   )
 }
 
+/** The browser gives the first button the focus. */
 const Leave = ({ onLeave, onStay }: { onLeave(): void; onStay(): void }) => (
   <Dialog title={text('unsaved')} onClose={onStay}>
     <p>{text('unsaved.help')}</p>
     <div class="dialog-foot">
-      <button type="button" class="button danger" onClick={onLeave}>
-        {text('unsaved.leave')}
-      </button>
       <button type="button" class="button primary" onClick={onStay}>
         {text('unsaved.stay')}
+      </button>
+      <button type="button" class="button danger" onClick={onLeave}>
+        {text('unsaved.leave')}
       </button>
     </div>
   </Dialog>
