@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { plain, text } from '../fixtures/upstream/scenarios.ts'
 import { eventsOf, readAll } from '../helpers/gateway/event-stream.ts'
 import { startGateway } from '../helpers/gateway/gateway.ts'
+import { postTo } from '../helpers/gateway/post.ts'
 import { startUpstream } from '../helpers/gateway/upstream.ts'
 import { scaled } from '../helpers/machine-speed.ts'
 
@@ -92,12 +93,7 @@ const SSE_FAULTS: Readonly<Record<string, Expected>> = {
 const DEADLINES = /stall|^drip-head$|^1xx-flood$|^bad-chunk$/
 const urlOf = (name: string): string =>
   `${gateway.url}${DEADLINES.test(name) ? '/hasty' : ''}/s/${name}`
-const ask = (name: string, body: object): Promise<Response> =>
-  fetch(urlOf(name), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+const ask = (name: string, body: object): Promise<Response> => postTo(urlOf(name), body)
 
 const checkFault = async (
   t: Test,

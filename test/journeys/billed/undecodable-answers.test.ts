@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import zlib from 'node:zlib'
 import t from 'tap'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import {
@@ -177,11 +178,7 @@ const closedCharge = (response: Response) =>
     return charge.state === 'open' ? undefined : charge
   })
 const ask = async ({ path, body }: Endpoint, model: string) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, ...body }),
-  })
+  const response = await postTo(gateway.url + path, { model, ...body }, bearer(customer.key))
   const text = await response.text()
   const charge = await closedCharge(response)
   return { status: response.status, text, charge }
@@ -216,11 +213,11 @@ t.test('undecodable answers: vectors above the limit are not asked of another ta
 
 for (const path of ['/v1/chat/completions', '/v1/messages'])
   t.test(`undecodable answers: a stream damaged behind its first content, ${path}`, async t => {
-    const response = await fetch(gateway.url + path, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...turn, model: 'damaged', max_tokens: 50, stream: true }),
-    })
+    const response = await postTo(
+      gateway.url + path,
+      { ...turn, model: 'damaged', max_tokens: 50, stream: true },
+      bearer(customer.key),
+    )
     t.equal(response.headers.get('content-encoding'), null)
     let text = ''
     for await (const chunk of response.body ?? []) {

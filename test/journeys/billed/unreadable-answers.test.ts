@@ -1,10 +1,9 @@
 /** Answers with status 200 that are not JSON, such as a login page behind a wrong URL: the client
  *  gets a 502 and pays nothing, whether the answer would pass or be translated. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import {
   type Customer,
   gateway,
@@ -15,7 +14,7 @@ import {
 let answer = { type: '', body: '' }
 /** Whether the upstream sends its answer in two halves, 20 ms apart. */
 let isSplit = false
-const upstream = createServer((request, response) => {
+const upstream = await startHttpUpstream(t, (request, response) => {
   request.resume()
   response.writeHead(200, { 'content-type': answer.type })
   if (isSplit) {
@@ -23,15 +22,10 @@ const upstream = createServer((request, response) => {
     response.write(answer.body.slice(0, half))
     setTimeout(() => response.end(answer.body.slice(half)), 20)
   } else response.end(answer.body)
-}).listen(0, '127.0.0.1')
-await once(upstream, 'listening')
-t.teardown(() => {
-  upstream.closeAllConnections()
-  upstream.close()
 })
 const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]
-upstreams: { up: { url: 'http://127.0.0.1:${(upstream.address() as AddressInfo).port}', formats: [openai-chat] } }
+upstreams: { up: { url: '${upstream}', formats: [openai-chat] } }
 models:
   words: { to: up, price: { input: 1 / 1k, output: 1 / 1k }, output: 1000 }
 routes:
@@ -44,16 +38,16 @@ t.before(async () => {
 })
 
 const ask = async (path: string, stream: boolean) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
+  const response = await postTo(
+    gateway.url + path,
+    {
       model: 'words',
       stream,
       max_tokens: 100,
       messages: [{ role: 'user', content: 'word '.repeat(2_000) }],
-    }),
-  })
+    },
+    bearer(customer.key),
+  )
   return { status: response.status, text: await response.text() }
 }
 

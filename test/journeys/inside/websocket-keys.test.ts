@@ -1,9 +1,8 @@
 /** Keys of an upstream that refuses or limits them at the upgrade of a WebSocket. */
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocketServer } from 'ws'
+import { listen } from '../../helpers/gateway/chat-upstream.ts'
 import { startTestServer } from '../../helpers/gateway/test-server.ts'
 import { openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
 
@@ -11,7 +10,7 @@ import { openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socke
 const arrange = async (t: Test, statusOf: (key: string) => number, key: unknown = ['a', 'b']) => {
   const keys: string[] = []
   const sockets = new WebSocketServer({ noServer: true })
-  const server = createServer().listen(0, '127.0.0.1')
+  const server = createServer()
   server.on('upgrade', (request, socket, head) => {
     const own = String(request.headers.authorization).replace('Bearer ', '')
     keys.push(own)
@@ -19,12 +18,7 @@ const arrange = async (t: Test, statusOf: (key: string) => number, key: unknown 
     if (status === 101) return sockets.handleUpgrade(request, socket, head, () => {})
     socket.end(`HTTP/1.1 ${status} No\r\nretry-after: 9\r\ncontent-length: 0\r\n\r\n`)
   })
-  await once(server, 'listening')
-  t.teardown(() => {
-    for (const each of sockets.clients) each.terminate()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${await listen(t, server)}`
   const core = await startTestServer(t, {}, {
     upstreams: { up: { url, key } },
     routes: [{ path: 'WS /s', upstream: 'up' }],
