@@ -97,9 +97,7 @@ const pricesOf = (
       `${resolution}: ${text('models.credits', { credits, seconds: duration })}`,
   )
   if (clips.length > 0) return clips
-  return prices
-    .filter(({ meter }) => meter === undefined || isShown(meter))
-    .flatMap(pricesOfLine)
+  return prices.filter(({ meter }) => meter === undefined || isShown(meter)).flatMap(pricesOfLine)
 }
 /** Those without a column of their own. */
 const otherPricesOf = (model: PricedModel): readonly string[] =>
