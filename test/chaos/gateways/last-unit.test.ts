@@ -167,10 +167,11 @@ for (const store of Object.keys(STORES) as StoreName[])
     t.ok(await isWithin(database), 'no budget is passed at the kill')
     upstream.open()
     const replies = await Promise.all(calls)
+    // 503: its gateway ends, or the store takes longer than a call waits for it.
     t.same(
-      replies.filter(({ status }) => ![0, 200, 429].includes(status)),
+      replies.filter(({ status }) => ![0, 200, 429, 503].includes(status)),
       [],
-      'each call is served, refused by its budget or cut off',
+      'each call is served, refused or cut off',
     )
     const complete = replies.filter(({ isComplete }) => isComplete)
     t.ok(complete.length > 0 && replies.some(({ status }) => status === 429))

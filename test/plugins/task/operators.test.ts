@@ -41,10 +41,14 @@ t.test('paused upstream: a task that waits for it fails at its deadline', async 
   await changePause(gateway, 'pause', 'vd')
   const id = String((await gateway.create()).json.task_id)
   const [running] = (await runCommand(gateway, 'list', [])).rows as Record<string, string>[]
-  t.ok(Number(running?.held) > 0, 'what a waiting task holds is listed')
+  t.ok(Number(running?.['held (CNY)']) > 0, 'what a waiting task holds is listed')
   await gateway.change('UPDATE tasks SET deadline = 1')
   t.equal((await gateway.reach(id, 'failed')).err_code, 'Timeout')
-  t.match((await runCommand(gateway, 'list', [])).rows, [{ held: '0' }], 'it holds nothing more')
+  t.match(
+    (await runCommand(gateway, 'list', [])).rows,
+    [{ 'held (CNY)': '0' }],
+    'it holds nothing more',
+  )
   t.match((await runCommand(gateway, 'show', [id])).json, { held: null })
   t.equal(gateway.requests.length, 0)
   t.equal(await gateway.spent(), 0n)
