@@ -96,6 +96,7 @@ const BOUND: readonly (readonly [operation: RegExp, members: RegExp, why: string
   ],
   [/ \/api\/usage\/token$/, /^data\.total_(granted|used|available)$/, 'quota units of new-api'],
   [/ \/api\/(models|pricing)$/, /_ratio$|\.model_price$/, 'ratios and dollars of new-api'],
+  [/ \/api\/(models|pricing)$/, /\.video_prices\..*credits/, 'credits of clips, as line 35'],
   [/ \/api\/status$/, /^data\.(\w+_rate|price|quota_per_unit)$/, 'rates of new-api'],
   [/\/dashboard\/billing\//, /_limit_usd$|^total_usage$/, "dollars of OpenAI's dashboard"],
 ]
