@@ -1,8 +1,11 @@
 /** The playground in a browser: a conversation of turns with an image and a temperature in each
  *  format, a model found by its name, and the request as code that real programs run. */
 import { execFile } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { seriousFindings } from '../../helpers/console/accessibility.ts'
 import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
 import { startConsole } from '../../helpers/console/console-gateway.ts'
@@ -16,8 +19,48 @@ const run = promisify(execFile)
 const KEEP_COPIES = `Object.defineProperty(navigator, 'clipboard', {
   value: { writeText: text => { globalThis.copied = text; return Promise.resolve() } } })`
 
+/** An upstream for `cl-` models, which keeps what it was asked. */
+const startAnthropic = async (t: Test) => {
+  const requests: { readonly system?: unknown; readonly messages?: unknown }[] = []
+  const server = createServer(async (request, response) => {
+    requests.push((await json(request)) as object)
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const events = [
+      { type: 'message_start', message: MESSAGE },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Arr.' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } },
+      { type: 'message_stop' },
+    ]
+    for (const each of events)
+      response.write(`event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`)
+    response.end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { requests, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+const MESSAGE = {
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  content: [],
+  stop_reason: null,
+  stop_sequence: null,
+  usage: { input_tokens: 9, output_tokens: 1 },
+}
+
 t.test('playground', { skip: missingBrowser }, async t => {
-  const [gateway, browser] = await Promise.all([startConsole(t), startBrowser(t)])
+  const anthropic = await startAnthropic(t)
+  const [gateway, browser] = await Promise.all([
+    startConsole(t, { env: { ANTHROPIC_BASE_URL: anthropic.url, ANTHROPIC_API_KEY: 'sk-a' } }),
+    startBrowser(t),
+  ])
   const ann = await gateway.customer('ann', 100)
   const { body: key } = await ann.ask('POST', '/api/keys', { name: 'code' })
   const env = { ...process.env, KEY: String(key.data.key) }
@@ -59,6 +102,23 @@ t.test('playground', { skip: missingBrowser }, async t => {
       await page.getByRole('button', { name: 'New conversation' }).click()
       t.notMatch(await send('Alone'), /And now/)
     }
+    t.same(faults, [])
+  })
+
+  t.test('system prompt: is in the request that goes to the upstream, in each format', async t => {
+    const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
+    for (const format of ['openai', 'responses', 'anthropic', 'gemini']) {
+      await open(`playground?format=${format}&model=cl-haiku-4-5`)
+      await page.getByLabel(/^System prompt/).fill(`Talk like a pirate of ${format}`)
+      await page.getByLabel('Message').fill('Hello')
+      await page.getByRole('button', { name: 'Send' }).click()
+      await page.locator('[data-charge]').getByText('CNY').waitFor()
+      const { system, messages } = anthropic.requests.at(-1) ?? {}
+      t.match(JSON.stringify(system), `Talk like a pirate of ${format}`, format)
+      t.match(JSON.stringify(messages), 'Hello')
+      t.notMatch(JSON.stringify(messages), 'pirate', 'it is not a turn')
+    }
+    t.equal(anthropic.requests.length, 4)
     t.same(faults, [])
   })
 

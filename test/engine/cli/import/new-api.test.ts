@@ -335,7 +335,9 @@ t.test('import new-api: 10,000 users with 50,000 tokens, whole and once', async 
   })
   const words = ['import', 'new-api', file, '--write', config, '--json']
   const counts = async () => JSON.parse((await run(...words)).out)
+  const begin = performance.now()
   t.match(await counts(), { accounts: 10_000, keys: 50_000, conflicts: [] })
+  t.comment(`imported in ${((performance.now() - begin) / 1_000).toFixed(1)} s`)
   t.match(await counts(), { accounts: 0, keys: 0, knownAccounts: 10_000, knownKeys: 50_000 })
   const keys = JSON.parse((await run('keys', 'list', '--json')).out) as { account: string }[]
   t.equal(keys.length, 50_000)
