@@ -3,9 +3,12 @@
 import type { Test } from 'tap'
 import { LONG } from '../run-settings.ts'
 import { contrastFindings, seriousFindings } from './accessibility.ts'
-import { openWindow, startBrowser } from './browser.ts'
+import { openWindow, startBrowser, type Window } from './browser.ts'
 import { sessionOf, startSample } from './sample-gateway.ts'
 import { type Role, show, viewsOf } from './views.ts'
+
+/** Widths of telephones. */
+const NARROW = [390, 360]
 
 export const checkViews = async (t: Test, roles: readonly Role[]): Promise<void> => {
   const [gateway, browser] = await Promise.all([startSample(t), startBrowser(t)])
@@ -19,13 +22,14 @@ export const checkViews = async (t: Test, roles: readonly Role[]): Promise<void>
         await page.setViewportSize({ width: 1440, height: 900 })
         await page.emulateMedia({ colorScheme: 'light' })
         await show(window, gateway.url, view)
-        for (const width of [1440, 360]) {
+        for (const width of [1440, ...NARROW]) {
           await page.setViewportSize({ width, height: 900 })
           await page.emulateMedia({ colorScheme: 'light' })
           t.same(await seriousFindings(page), [], `${view.name}, ${width} px, light`)
           await page.emulateMedia({ colorScheme: 'dark' })
           t.same(await contrastFindings(page), [], `${view.name}, ${width} px, dark`)
           t.same(await page.evaluate(WIDER), [], `${view.name}, ${width} px: nothing is wider`)
+          if (width === NARROW[0]) await checkHidden(t, window, view.name)
           if (width === 1440)
             t.same(await page.evaluate(CUT_OFF), [], `${view.name}: no column is cut off`)
         }
@@ -43,12 +47,31 @@ export const checkViews = async (t: Test, roles: readonly Role[]): Promise<void>
         t.equal(await page.locator('html').getAttribute('lang'), 'zh', view.name)
         t.same(await seriousFindings(page), [], view.name)
         t.same(await page.evaluate(CUT_OFF), [], `${view.name}: no column is cut off`)
-        await page.setViewportSize({ width: 360, height: 900 })
-        t.same(await page.evaluate(WIDER), [], `${view.name}, 360 px: nothing is wider`)
+        for (const width of NARROW) {
+          await page.setViewportSize({ width, height: 900 })
+          t.same(await seriousFindings(page), [], `${view.name}, ${width} px`)
+          t.same(await page.evaluate(WIDER), [], `${view.name}, ${width} px: nothing is wider`)
+        }
       }
       t.same(faults, [])
     })
   }
+}
+
+/** Texts of tables that a narrow screen leaves out: a button shows them all. */
+const HIDDEN = `[...document.querySelectorAll(':is(.wide-only, .widest-only, .extra-only)')]
+  .filter(each => each.innerText !== '' && getComputedStyle(each).display === 'none')
+  .map(each => each.outerHTML.slice(0, 120))`
+const checkHidden = async (t: Test, { page }: Window, name: string): Promise<void> => {
+  if (((await page.evaluate(HIDDEN)) as readonly string[]).length === 0) return
+  const press = async (label: string): Promise<void> => {
+    const buttons = page.getByRole('button', { name: label, exact: true })
+    while ((await buttons.count()) > 0) await buttons.first().click()
+  }
+  await press('All columns')
+  t.same(await page.evaluate(HIDDEN), [], `${name}: what is left out can be shown`)
+  t.same(await page.evaluate(WIDER), [], `${name}: nothing is wider with all columns`)
+  await press('Fewer columns')
 }
 
 /** Elements that are wider than the screen, outside of boxes that scroll. */

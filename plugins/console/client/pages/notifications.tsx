@@ -165,7 +165,7 @@ const Deliveries = ({ name, list }: DeliveriesProps) =>
   list.length > 0 && (
     <section class="card" aria-label={name}>
       <h2>{name}</h2>
-      <TableBox name={name}>
+      <TableBox name={name} hasAll>
         <table>
           <thead>
             <tr>

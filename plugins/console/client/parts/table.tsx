@@ -174,8 +174,8 @@ export const Table = <Row,>(props: TableProps<Row>) => {
   const count = rows?.length ?? 0
   const range = useWindow(body, count, hasMore ? loadMore : undefined)
   const [first, last] = isTall ? [0, count] : range
-  const titles = columns.map(({ title }) => title).join()
-  useSteadyColumns(body, !isTall && count > ALL_BELOW ? titles : undefined)
+  const columnsKey = `${hasAll} ${columns.map(({ title }) => title).join()}`
+  useSteadyColumns(body, !isTall && count > ALL_BELOW ? columnsKey : undefined)
   if (error && !rows) return <ErrorState error={error} onRetry={reload} />
   if (!rows) return isSlow ? <Skeleton rows={8} /> : null
   if (rows.length === 0) return hasMore ? <Skeleton rows={8} /> : empty
@@ -382,15 +382,15 @@ const useWindow = (
   return range
 }
 
-/** Keeps the widths of the columns while their rows change. `titles` change with the columns;
- *  undefined: all rows are in the document. */
+/** Keeps the widths of the columns while their rows change. `columnsKey` changes with the columns
+ *  in view; undefined: all rows are in the document. */
 const useSteadyColumns = (
   body: { readonly current: HTMLElement | null },
-  titles: string | undefined,
+  columnsKey: string | undefined,
 ): void =>
   useLayoutEffect(() => {
     const table = body.current?.closest('table')
-    if (!table || titles === undefined) return
+    if (!table || columnsKey === undefined) return
     const heads = [...table.querySelectorAll('th')]
     const release = () => {
       table.style.tableLayout = ''
@@ -411,7 +411,7 @@ const useSteadyColumns = (
       removeEventListener('resize', measure)
       release()
     }
-  }, [titles])
+  }, [columnsKey])
 
 const saveCsv = <Row,>(
   name: string,
