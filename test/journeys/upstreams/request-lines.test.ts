@@ -129,7 +129,7 @@ t.test('request ID: shows who, the attempts of a retried call, and its price', a
   t.match(out, /^attempt 2 +up\/m: 200 after \d+ ms, sent at [\d.]+ ms, its id of the other one$/m)
   t.match(out, /^times .*first byte after [\d.]+ ms/m)
   t.match(out, /^tokens +7 in, 3 out$/m)
-  t.match(out, /7 input x 1\.00\/1M = 0\.000007\n/)
+  t.match(out, /7 input x 1\.00\/1M = 0\.000007 CNY\n/)
   const { request } = JSON.parse(await run('request', id, '--json')) as {
     readonly request: {
       readonly first_byte: number
