@@ -17,10 +17,13 @@ export const EVENTS = 200
 /** ms between two events of a paced stream, and their number. */
 export const PACE = { interval: 100, events: 50 }
 
+/** A model whose requests the upstream refuses. */
+export const REFUSED = 'bench-refused'
+
 /** About 850 bytes. */
-export const requestBody = (manner: Manner): string =>
+export const requestBody = (manner: Manner, model = NAMES[manner]): string =>
   JSON.stringify({
-    model: NAMES[manner],
+    model,
     stream: manner !== 'plain',
     messages: [
       { role: 'system', content: RULES },

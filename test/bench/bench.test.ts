@@ -11,6 +11,7 @@ import { LONG, shortOrLong } from '../helpers/run-settings.ts'
 import { AGENT_SIZES, agentBody } from './agents/bodies.ts'
 import { type AgentRounds, agentsTable } from './agents/report.ts'
 import { budgetsTable } from './budgets/report.ts'
+import { failuresTable } from './failures/report.ts'
 import { findersTable, measureFinders } from './finders/measure.ts'
 import { isLinux } from './processes.ts'
 import {
@@ -141,6 +142,16 @@ t.test('bench budgets: what they add to a call without any, with the target of t
   t.same(verdicts({ budgets }), ['reached  CPU of two budgets, µs: 7.00 (≤ 10.00)'])
 })
 
+t.test('bench failures: what rows of failed calls cost, of calls without rows', async t => {
+  const failures = rounds({
+    'refused, no rows': [round(0.1), round(0.12)],
+    'refused, rows': [round(0.11), round(0.12)],
+  })
+  const [, , without, rows] = failuresTable(failures).split('\n')
+  t.equal(without, '| refused, no rows | 1000 | 110.0 | 100.0–120.0 |  | 1.00 / 2.00 | 0 |')
+  t.equal(rows, '| refused, rows | 1000 | 115.0 | 110.0–120.0 | 1.05 | 1.00 / 2.00 | 0 |')
+})
+
 t.test('bench peers: one row of the page for each subject', async t => {
   const requests = rounds({ nginx: [round(0.02)], billed: [round(0.1)] })
   const latency = rounds({ direct: [round(Number.NaN)], billed: [round(0.2)] })
@@ -235,7 +246,7 @@ const PARTS = [
   'streams',
   ...shortOrLong(
     [],
-    ['latency', 'events', 'paced', 'ledger', 'translation', 'agents', 'stages', 'budgets'],
+    'latency events paced ledger translation agents stages budgets failures'.split(' '),
   ),
 ]
 
@@ -288,6 +299,10 @@ t.test(
       t.match(only, { failed: 0 }, name)
     for (const [name, [only]] of Object.entries(findings.budgets ?? {}) as [string, Round[]][])
       t.match(only, { failed: 0 }, `budgets: ${name}`)
+    for (const [name, [only]] of Object.entries(findings.failures ?? {}) as [string, Round[]][]) {
+      t.ok(Number(only?.requests) > 0, name)
+      t.match(only, { failed: 0 }, name)
+    }
     for (const { plain, streams, translation } of findings.agents ?? [])
       for (const measured of [plain, streams, translation])
         for (const [name, [only]] of Object.entries(measured) as [string, Round[]][])

@@ -8,7 +8,9 @@ import { measureAgents } from './agents/measure.ts'
 import { agentsTable } from './agents/report.ts'
 import { BUDGETS } from './budgets/configuration.ts'
 import { budgetsTable } from './budgets/report.ts'
-import { SCHEMA, type Size, startGateway } from './gateway.ts'
+import { measureFailures, SECTIONS } from './failures/measure.ts'
+import { failuresTable } from './failures/report.ts'
+import { type BenchOptions, SCHEMA, type Size, startGateway } from './gateway.ts'
 import { fillLedger } from './ledger-fixture.ts'
 import { installedPeers, PEERS, startPeer } from './peers.ts'
 import { canPin, isLinux, type Part, residentOf, start } from './processes.ts'
@@ -37,9 +39,10 @@ import { translationTable } from './translation-report.ts'
 
 const HELP = `npm run bench -- [options]
 
-  --only PARTS      of requests,latency,events,paced,growth,ledger,streams,translation,agents,tasks,stages,budgets; all
-                    but the last two by default. stages: billed calls with telemetry, journal, guards, cache, rules, mirror,
-                    and none; budgets: billed calls that none, one, two and four budgets count
+  --only PARTS      of requests,latency,events,paced,growth,ledger,streams,translation,agents,tasks,stages,budgets,failures;
+                    all but the last three by default. stages: billed calls with telemetry, journal, guards, cache, rules, mirror,
+                    and none; budgets: billed calls that none, one, two and four budgets count; failures: refused
+                    calls, and billed calls beside them, with rows of failed calls and without
   --subjects NAMES  of direct,bare,tollgate,row,billed,nginx,portkey,litellm; the first five by default. row: bare, and
                     writes one fsynced row a request; billed: tollgate with prices
   --peers           prints the table of docs/performance.md: requests, latency and events of all subjects that are
@@ -101,8 +104,9 @@ const readOptions = () => {
   return { ...values, ...numbers, only, names: values.subjects?.split(',') ?? subjects }
 }
 type Options = ReturnType<typeof readOptions>
+type Sections = Pick<BenchOptions, 'budgets' | 'failedCalls'>
 const OWN = ['bare', 'row', 'tollgate', 'billed']
-const ON_DEMAND = ['stages', 'budgets']
+const ON_DEMAND = ['stages', 'budgets', 'failures']
 const PEER_PARTS = ['requests', 'latency', 'events']
 
 /** The running processes, and functions that start further gateways. */
@@ -111,8 +115,8 @@ interface Bench {
   readonly subjects: readonly Subject[]
   readonly load: Load
   gateway(name: string, size: Size): Promise<Subject>
-  /** Starts a gateway with prices, a ledger of `charges` charges, and budgets. */
-  startBilled(name: string, charges: number, budgets?: object): Promise<Subject>
+  /** Starts a gateway with prices, a ledger of `charges` charges, and further sections. */
+  startBilled(name: string, charges: number, sections?: Sections): Promise<Subject>
   /** Starts a gateway with translations from every format to every format. */
   startTranslating(): Promise<Subject>
   /** Starts billed gateways without stages, with them, and with telemetry. */
@@ -195,10 +199,18 @@ const PARTS: Readonly<Record<string, (bench: Bench, findings: Findings) => Promi
   async budgets({ startBilled, load, options: { rounds, seconds, slices } }, findings) {
     const counted: Subject[] = []
     for (const [name, section] of Object.entries(BUDGETS))
-      counted.push(await startBilled(name, 0, section))
+      counted.push(await startBilled(name, 0, { budgets: section }))
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
     findings.budgets = await interleave(counted, load, rounds, job, slices)
     return budgetsTable(findings.budgets)
+  },
+  async failures({ startBilled, load, options }, findings) {
+    const gateways = {
+      'no rows': await startBilled('no rows', 0, { failedCalls: SECTIONS['no rows'] }),
+      rows: await startBilled('rows', 0, { failedCalls: SECTIONS.rows }),
+    }
+    findings.failures = await measureFailures(gateways, load, options)
+    return failuresTable(findings.failures)
   },
 }
 
@@ -222,14 +234,14 @@ const run = async (options: Options): Promise<void> => {
   const startBilled = async (
     name: string,
     charges: number,
-    budgets: object = {},
+    sections: Sections = {},
   ): Promise<Subject> => {
     const { child, store, ...rest } = await startGateway(
       SMALL,
       upstream.port,
       SUBJECT_CORE,
       'billed',
-      { budgets },
+      sections,
     )
     ends.push(() => child.kill('SIGTERM'))
     if (charges > 0) await fillLedger(store, { charges, accounts: Math.min(charges, ACCOUNTS) })

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { usedFolder } from '../helpers/cache.ts'
-import { NAMES } from './answers.ts'
+import { NAMES, REFUSED } from './answers.ts'
 import { DIALOGUES, FORMATS, type FormatName, MODEL_NAMES } from './dialogue.ts'
 import { creditBenchAccount } from './ledger-fixture.ts'
 import { pin } from './processes.ts'
@@ -145,9 +145,9 @@ const configuration = (
   size: Size,
   upstream: number,
   data: string,
-  { kind, receiver, budgets }: Required<Pick<BenchOptions, 'kind'>> & BenchOptions,
+  { kind, receiver, budgets, failedCalls }: Required<Pick<BenchOptions, 'kind'>> & BenchOptions,
 ): string => {
-  const own = Object.values(NAMES)
+  const own = [...Object.values(NAMES), ...(failedCalls ? [REFUSED] : [])]
   const isBilled = BILLED.includes(kind)
   const address = `http://127.0.0.1:${upstream}`
   const ofKind = { translating: translationSections, tasks: taskSections }
@@ -172,9 +172,11 @@ const configuration = (
     },
     ...stages?.sections,
     ...(budgets && { budgets }),
+    ...(failedCalls && { failed_calls: failedCalls }),
     pipeline: [
       'errors',
       ...(receiver === undefined ? [] : ['telemetry']),
+      ...(failedCalls ? ['observe'] : []),
       'auth',
       'validate',
       'model',
@@ -219,12 +221,14 @@ interface Sections {
   readonly models: object
   readonly routes: readonly object[]
 }
-interface BenchOptions {
+export interface BenchOptions {
   readonly kind?: Kind
   /** The URL to which telemetry is sent. */
   readonly receiver?: string
   /** The section of this name. */
   readonly budgets?: object
+  /** The section `failed_calls`; without it calls are not observed. */
+  readonly failedCalls?: object
 }
 interface BenchDatabase {
   readonly url: string

@@ -6,6 +6,11 @@ export interface Job {
   readonly port: number
   /** A whole request, head and body. */
   readonly request: string
+  /** The status of an answer that counts as one; 200 by default. */
+  readonly status?: number
+  /** Sent by every second connection of a closed loop in place of the request; its answers are not
+   *  counted. */
+  readonly beside?: string
   readonly connections: number
   readonly seconds: number
   /** Requests a second, independent of responses. Without it each connection sends its next request
@@ -41,12 +46,14 @@ class Connection {
   #status = 0
   #tail = ''
   readonly #delays: number[]
+  readonly #expected: number
   busy = false
   events = 0
 
-  constructor(port: number, request: Buffer, delays: number[]) {
+  constructor({ port, status = 200 }: Job, request: Buffer, delays: number[]) {
     this.#request = request
     this.#delays = delays
+    this.#expected = status
     this.socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
     this.socket.on('data', bytes => this.#take(bytes as Buffer))
     this.socket.on('error', () => this.#end(false))
@@ -79,7 +86,7 @@ class Connection {
     }
     if (!this.#chunked) {
       this.#remaining -= bytes.length - from
-      if (this.#remaining <= 0) this.#end(this.#status === 200)
+      if (this.#remaining <= 0) this.#end(this.#status === this.#expected)
       return
     }
     const text = this.#tail + bytes.toString('latin1', from)
@@ -89,7 +96,7 @@ class Connection {
     for (const [, stamp = ''] of text.matchAll(STAMP))
       this.#delays.push(Number(now - BigInt(stamp)) / 1e6)
     if (this.events > 0) this.#firstEvent?.()
-    if (text.endsWith('0\r\n\r\n')) this.#end(this.#status === 200)
+    if (text.endsWith('0\r\n\r\n')) this.#end(this.#status === this.#expected)
     // Shorter than `data: `, so that no event is counted twice.
     else this.#tail = text.slice(-5)
   }
@@ -129,7 +136,7 @@ class Measurements {
 
 const closedLoop = (
   connections: readonly Connection[],
-  { seconds, spread = 0 }: Job,
+  { seconds, spread = 0, beside }: Job,
   measurements: Measurements,
 ) => {
   const end = performance.now() + seconds * 1000
@@ -141,7 +148,8 @@ const closedLoop = (
             const due = performance.now()
             if (due >= end || connection.socket.destroyed) return resolve()
             connection.ask(ok => {
-              measurements.add(ok, performance.now() - due)
+              if (beside === undefined || index % 2 === 0)
+                measurements.add(ok, performance.now() - due)
               again()
             })
           }
@@ -193,8 +201,11 @@ const run = async (job: Job, openStreams: Connection[]): Promise<Outcome> => {
   for (const connection of openStreams.splice(0)) connection.socket.destroy()
   const request = Buffer.from(job.request)
   const measurements = new Measurements()
-  const connect = () => new Connection(job.port, request, measurements.delays)
-  const connections = Array.from({ length: job.connections }, connect)
+  const connect = () => new Connection(job, request, measurements.delays)
+  const other = Buffer.from(job.beside ?? job.request)
+  const connections = Array.from({ length: job.connections }, (_, index) =>
+    index % 2 === 0 ? connect() : new Connection(job, other, measurements.delays),
+  )
   const start = performance.now()
   // Requests without a response by then count as failed.
   const end = () => connections.forEach(connection => void connection.socket.destroy())

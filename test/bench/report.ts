@@ -40,6 +40,7 @@ export interface Findings {
   tasks?: OpenTasks
   stages?: Rounds
   budgets?: Rounds
+  failures?: Rounds
   taskImages?: TaskImages
 }
 

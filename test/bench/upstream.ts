@@ -1,6 +1,6 @@
 /** The upstream of the bench: minimal HTTP/1.1 over node:net, so that it costs little CPU. */
 import net from 'node:net'
-import { DONE, EVENTS, event, NAMES, PACE, plainAnswer, stampedEvent } from './answers.ts'
+import { DONE, EVENTS, event, NAMES, PACE, plainAnswer, REFUSED, stampedEvent } from './answers.ts'
 import { DIALOGUES, FORMATS, type FormatName, MODEL_NAMES } from './dialogue.ts'
 
 /** Events of a long stream. */
@@ -13,6 +13,11 @@ const whole = (text: string): Buffer =>
   Buffer.from(head('application/json', `content-length: ${Buffer.byteLength(text)}`) + text)
 
 const PLAIN = whole(plainAnswer())
+const REFUSAL = Buffer.from(
+  whole(JSON.stringify({ error: { message: 'max_tokens is too large', type: 'invalid' } }))
+    .toString()
+    .replace('200 OK', '400 Bad Request'),
+)
 const STREAM_HEAD = Buffer.from(head('text/event-stream', 'transfer-encoding: chunked'))
 const EVENT_CHUNKS = Array.from({ length: EVENTS - 1 }, (_, index) =>
   Buffer.from(chunk(event(index))),
@@ -95,6 +100,7 @@ const answer = (socket: net.Socket, question: string): void => {
     return void (format && writeResponse(socket, format, question))
   }
   if (question.includes(NAMES.plain)) return void socket.write(PLAIN)
+  if (question.includes(REFUSED)) return void socket.write(REFUSAL)
   socket.write(STREAM_HEAD)
   if (question.includes(NAMES.paced)) return writePaced(socket)
   if (question.includes(NAMES.idle)) return void socket.write(EVENT_CHUNKS[0] ?? LAST)
