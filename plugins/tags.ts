@@ -13,7 +13,7 @@ import type {
   Report,
   Stage,
 } from '../engine/plugin.ts'
-import { printMoney } from './billing/money.ts'
+import { unitsOf } from './billing/money.ts'
 import { modelsIn } from './catalogue/configured.ts'
 import { conditionsOf } from './catalogue/section.ts'
 import { addDropped } from './conversion/dropped-fields.ts'
@@ -153,7 +153,7 @@ class TagStage implements Stage {
       exchange.slots.set(TAGS, tags)
       this.#zones.apply(exchange, tags)
       exchange.onEnd(() =>
-        this.#metrics.countCall(tags, unitsOf(exchange.slots.get(CHARGE)?.nanos)),
+        this.#metrics.countCall(tags, unitsOf(exchange.slots.get(CHARGE)?.nanos ?? 0n)),
       )
     }
     exchange.slots.get(CHOOSE_BY_TAGS)?.()
@@ -161,8 +161,6 @@ class TagStage implements Stage {
   }
   explain = ({ slots }: Exchange): Json => ({ ...slots.get(TAGS) })
 }
-
-const unitsOf = (nanos: bigint = 0n): number => Number(printMoney(nanos))
 
 const nameDropped = async (
   exchange: Exchange,

@@ -32,6 +32,8 @@ export const moneyIn = (value: unknown, name: string): bigint => {
 }
 /** Prints all digits: `0.000000001`. */
 export const printMoney = (nanos: bigint): string => printDecimal(nanos, PLACES)
+/** Units of the currency as a number, for metrics and traces only: it may be rounded. */
+export const unitsOf = (nanos: bigint): number => Number(printMoney(nanos))
 
 /** Rounds for display: two places, or two digits of a smaller amount: `1.89`, `0.00094`. Takes no
  *  negative amounts. */

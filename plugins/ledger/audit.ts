@@ -13,7 +13,7 @@ import type {
   Value,
 } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
-import { printMoney } from '../billing/money.ts'
+import { unitsOf } from '../billing/money.ts'
 import type { AuditReport } from '../rows/calls.ts'
 import { BUDGET_RULES } from './budgets/audit-rules.ts'
 import { PLAN_RULES } from './plans/audit-rules.ts'
@@ -311,7 +311,7 @@ const TOTAL_CHARGED = sql(
 /** The total of all charges, in units of the currency. */
 const totalCharged = async (database: Pick<Database, 'read'>): Promise<number> => {
   const [row] = await database.read(TOTAL_CHARGED, [])
-  return Number(printMoney(nanosOf(row?.total ?? 0)))
+  return unitsOf(nanosOf(row?.total ?? 0))
 }
 
 /** How many times as long as a read a job beside calls waits after it. */

@@ -49,9 +49,11 @@ export class Exporter {
   }
   add(span: Span): void {
     for (const [encoder, queues] of this.#groups) {
+      const open = queues.filter(queue => queue.hasPlace())
+      if (open.length === 0) continue
       // Now, since the objects of a span would outlive many young generations of the heap.
       const encoded = encoder.span(span)
-      for (const queue of queues) queue.add(encoded)
+      for (const queue of open) queue.add(encoded)
     }
   }
   /** Sends what waits, and metrics if their time has come. */
@@ -96,9 +98,14 @@ class Queue {
     this.encoder = ENCODERS[receiver.encoding]
     this.#options = options
   }
+  /** Whether it takes another span; one that it has no place for counts as dropped. */
+  hasPlace(): boolean {
+    const isFull = this.#spans.length >= this.#options.queue
+    if (isFull) this.#drop(1)
+    return !isFull
+  }
   /** A full batch is sent at once. */
   add(span: Bytes): void {
-    if (this.#spans.length >= this.#options.queue) return this.#drop(1)
     this.#spans.push(span)
     if (this.#spans.length === BATCH) void this.flush()
   }

@@ -3,7 +3,7 @@
 import { isFields } from '../../engine/kit.ts'
 import { hideSecrets } from '../../engine/observe/secret-text.ts'
 import type { Attempt, Exchange, Fault, Outcome, Slot } from '../../engine/plugin.ts'
-import { printMoney } from '../billing/money.ts'
+import { unitsOf } from '../billing/money.ts'
 import { isForEmbeddings } from '../conversion/route-format.ts'
 import type { FinishFacts } from '../formats/format.ts'
 import { asksForStream } from '../formats/stream-request.ts'
@@ -106,7 +106,8 @@ export class Recorder {
     try {
       await next()
       each.status = attempt.reply.status
-      if (this.#mayBeRecorded(attempt.exchange)) this.#watchFinish(each, attempt)
+      call.request ??= this.#readRequest(attempt.exchange)
+      if (call.request.attributes) this.#watchFinish(each, attempt)
     } catch (error) {
       each.end = performance.now()
       each.error = (error as Fault).code ?? 'ERROR'
@@ -193,7 +194,7 @@ export class Recorder {
           ? Math.max(0, first - (each.start - exchange.startedAt)) / 1_000
           : undefined,
       cost: charge && {
-        amount: Number(printMoney(charge.nanos)),
+        amount: unitsOf(charge.nanos),
         currency: this.#options.currency,
       },
     }

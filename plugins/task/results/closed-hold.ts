@@ -1,7 +1,7 @@
 /** The end of the hold of a task: its settlement or release, what served it, and its charge in the
  *  metrics by tag. */
 import type { Host, HostBase, Statement } from '../../../engine/plugin.ts'
-import { printMoney } from '../../billing/money.ts'
+import { unitsOf } from '../../billing/money.ts'
 import { priceKept, releaseKept, settleKept } from '../../ledger/kept-hold.ts'
 import { servedByTask } from '../../ledger/views/served-by.ts'
 import { TAGS, type Tags, type Usage } from '../../slots.ts'
@@ -50,5 +50,5 @@ export const countTagged = (
   const tags = task.slots[TAGS.name] as Tags | undefined
   if (!tags || !task.hold || !usage) return
   const { charged } = priceKept(task.hold, usage)
-  new TagMetrics(host).countCharge(tags, Number(printMoney(charged)))
+  new TagMetrics(host).countCharge(tags, unitsOf(charged))
 }
