@@ -7,7 +7,7 @@ export const IN_LIST = {
     '= ANY (ARRAY(SELECT CAST(l.value AS BIGINT) FROM json_array_elements_text(CAST(? AS json)) AS l (value)))',
 } as const
 
-/** A table of the column `day`. Parameters: the first day, the day after the last. */
+/** A table with a row for each day. Parameters: the first day, the day after the last. */
 export const DAYS = `(WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
         UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
       SELECT day FROM days)`

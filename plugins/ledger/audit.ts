@@ -93,7 +93,7 @@ const entriesAndWallets =
     return [...Array.from({ length: entries }, () => accounts).flat(), ...wallets]
   }
 
-/** A table of the column `day`: from the first day with sums to the last one. */
+/** A table with a row for each day, from the first one with sums to the last one. */
 const DAYS_OF_SUMS = `(WITH RECURSIVE days (day) AS (SELECT min(day) FROM usage_days
     UNION ALL SELECT day + 1 FROM days WHERE day < (SELECT max(day) FROM usage_days))
   SELECT day FROM days)`

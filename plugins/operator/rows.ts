@@ -34,8 +34,9 @@ export const pageOf = <T>(
 }
 
 type Values = Readonly<Record<string, unknown>>
-/** Reads rows whose columns have the names of `columns`: texts, words, numbers, times in ms since
- *  1970, money in nanos, and null. `others` has the members that are not so. */
+/** Makes the reader of a table: each column becomes the member of the same name, as its shape says.
+ *  Rows have texts, numbers, times in ms since 1970, amounts in nanos, and null. `others` returns
+ *  the members that are made in another way. */
 export const rowReader = <Columns extends Shapes>(
   columns: Columns,
   others: (row: Row) => Partial<RowOf<Columns>> = () => ({}),

@@ -43,7 +43,7 @@ export class ProtobufWriter {
   text(field: number, text: string): void {
     this.#block(field, text, 'utf8', Buffer.byteLength(text))
   }
-  /** Bytes that are written as hexadecimal digits. */
+  /** A field of bytes, given as hexadecimal digits. */
   hex(field: number, digits: string): void {
     this.#block(field, digits, 'hex', digits.length / 2)
   }

@@ -227,7 +227,7 @@ export interface BenchOptions {
   readonly receiver?: string
   /** The section of this name. */
   readonly budgets?: object
-  /** The section `failed_calls`; without it calls are not observed. */
+  /** The section `failed_calls:`. If it is left out, the pipeline has no `observe`. */
   readonly failedCalls?: object
 }
 interface BenchDatabase {

@@ -94,7 +94,7 @@ t.test('plans-and-budgets: the plan pays, and a budget refuses the fifth call', 
   t.match(out, /trial +key .* 160 tokens +day +UTC +60 /)
 })
 
-t.test('teams: the file makes the team; a project stays in its zone', async t => {
+t.test("teams: the file creates the team; a project's calls stay in its zone", async t => {
   const gateway = await startExample(t, 'teams')
   const secrets = `${t.testdir({})}/secrets.jsonl`
   const out = await runReadme('teams', gateway, await gateway.key(), {

@@ -42,7 +42,7 @@ const behind = (columns: readonly SortColumn[], order: Order): string =>
      (${columns.map(({ type }) => `CAST(? AS ${type})`).join(', ')}))`
 
 const REQUEST: SortColumn = { text: 'c.request', type: 'TEXT' }
-/** Among calls of equal cost or model the order is that of time. */
+/** Calls of equal cost or model are in the order of their times. */
 const columnsOf = (sort: CallSort): readonly SortColumn[] => [
   ...(sort === 'time' ? [] : [CALL_COLUMNS[sort]]),
   CALL_COLUMNS.time,

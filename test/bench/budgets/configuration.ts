@@ -1,4 +1,4 @@
-/** The part `budgets`: gateways by the budgets that count each of their calls. */
+/** The gateways that `--only budgets` measures, each with other budgets for its calls. */
 
 const OF_CALLS = {
   day: { of: 'account', amount: 1_000_000, per: 'day', zone: 'Europe/Berlin' },
