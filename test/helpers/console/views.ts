@@ -266,8 +266,15 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
     await page.getByRole('alert').waitFor()
   }),
   dialog('operator', 'editor', 'completions', async page => {
-    await page.locator('[data-problems]').waitFor()
+    // The schema comes after the keys: they are not lost.
+    const { promise: isAsked, resolve } = Promise.withResolvers<void>()
+    await page.route('**/api/admin/editor/schema', async route => {
+      await isAsked
+      await route.continue()
+    })
+    await page.reload()
     await page.locator('textarea').press('Control+Space')
+    resolve()
     await page.locator('.completions').waitFor()
   }),
   ...(['customer', 'operator'] as const).flatMap(role =>

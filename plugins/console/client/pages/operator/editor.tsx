@@ -1,7 +1,7 @@
 /** The editor of routes.yaml and its includes: line numbers, problems beside their lines,
  *  completion of keys and values, a save that overwrites no change of another editor. */
 import type { RefObject } from 'preact'
-import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { ProblemView } from '../../../../views.ts'
 import { callData } from '../../api.ts'
 import { type Completion, completionsAt } from '../../completion.ts'
@@ -151,6 +151,17 @@ const select = (area: HTMLTextAreaElement, { line, column, length = 0 }: Problem
   area.scrollTop = Math.max(0, (line - 5) * LINE_HEIGHT)
 }
 
+/** The choices where Ctrl+Space was pressed. The place is kept until the schema has come. */
+const useCompletions = () => {
+  const [place, setPlace] = useState<{ readonly value: string; readonly offset: number }>()
+  const schema = useData<{ data: unknown }>('/api/admin/editor/schema').data?.data
+  const completions = useMemo(
+    () => (place ? completionsAt(place.value, place.offset, schema).completions : []),
+    [place, schema],
+  )
+  return { schema, completions, showAt: setPlace, close: () => setPlace(undefined) }
+}
+
 interface AreaProps {
   readonly area: RefObject<HTMLTextAreaElement | null>
   readonly file: string
@@ -160,14 +171,13 @@ interface AreaProps {
 }
 const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
   const gutter = useRef<HTMLPreElement>(null)
-  const [completions, setCompletions] = useState<readonly Completion[]>([])
-  const schema = useData<{ data: unknown }>('/api/admin/editor/schema')
+  const { schema, completions, showAt, close } = useCompletions()
   const complete = ({ insert }: Completion) => {
     const element = area.current
     if (!element) return
     const { selectionStart: end, selectionEnd, value } = element
-    const { prefix } = completionsAt(value, end, schema.data?.data)
-    setCompletions([])
+    const { prefix } = completionsAt(value, end, schema)
+    close()
     element.setSelectionRange(end - prefix.length, selectionEnd)
     type(element, insert)
   }
@@ -175,11 +185,11 @@ const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
     const element = event.currentTarget as HTMLTextAreaElement
     // The text of the element: `content` is one render late when keys follow each other fast.
     const { selectionStart: offset, value } = element
-    if (event.key === 'Escape') setCompletions([])
+    if (event.key === 'Escape') close()
     if (event.key === 'Enter') breakLine(event, element)
     if (event.key !== ' ' || !event.ctrlKey) return
     event.preventDefault()
-    setCompletions(completionsAt(value, offset, schema.data?.data).completions)
+    showAt({ value, offset })
   }
   return (
     <>
@@ -197,7 +207,7 @@ const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
           wrap="off"
           value={content}
           onInput={event => {
-            setCompletions([])
+            close()
             onChange(event.currentTarget.value)
           }}
           onKeyDown={onKey}
@@ -209,7 +219,7 @@ const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
           of={completions}
           onChoose={complete}
           onClose={() => {
-            setCompletions([])
+            close()
             area.current?.focus()
           }}
         />
