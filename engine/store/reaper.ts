@@ -51,6 +51,9 @@ export interface Peer {
   readonly folder: string | undefined
   readonly isConnected: boolean | undefined
 }
+/** Logged with the folder of the crashed process. */
+export const CRASHED_ELSEWHERE =
+  'a process of another gateway crashed: its calls are charged by their last counts in the store, its reservations were released'
 /** Divisor of the check interval, and limit of such early checks, while a connection ends. */
 const SOONER = 10
 
@@ -259,7 +262,10 @@ export class Reaper {
       this.#folder?.remove(peer.key)
       this.#reapedKeys.add(peer.key)
     }
-    log.info({ dead: peer.name }, 'a process crashed: its reservations were released')
+    const { name: dead, folder } = peer
+    if (isHere || folder === undefined)
+      log.info({ dead }, 'a process crashed: its reservations were released')
+    else log.warn({ dead, folder }, CRASHED_ELSEWHERE)
     for (const listener of this.#peerLostListeners) listener()
   }
   /** A failure is retried at the next check and does not stop the other processes from being

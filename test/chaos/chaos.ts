@@ -27,7 +27,7 @@ import {
 } from './checker.ts'
 import type { ClientMessage } from './client.ts'
 import { createTree, KINDS, type Tree } from './gateway-tree.ts'
-import { followUrls, untilReaped } from './gateways/gateways.ts'
+import { followUrls, takeoversOf, untilReaped } from './gateways/gateways.ts'
 import { createPayers, readLedger, readReports } from './ledger-report.ts'
 import { BUDGETS, PROJECTS, unsentShares } from './plans/budgets.ts'
 import { arrangePlans, arrangeTeams, PLANS } from './plans/payers.ts'
@@ -155,6 +155,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     report('the clients have finished')
     if (gateways > 1) await untilReaped(store, trees)
     for (const each of trees) await each.stop()
+    const takeovers = takeoversOf(trees)
     report('the gateways have ended')
     const calls = await readLog<UpstreamCall>(upstream, 'log')
     const { findings, ...books } = await readLedger(store, tree.data, report, answers)
@@ -167,7 +168,14 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const expectations = { events: sink.log, reports, price: PRICE, lag }
     // The builder serves no call: its end excuses nothing.
     const harms = killLog.filter(({ kind }) => kind !== 'builder')
-    const logs: Logs = { clients, upstream: calls, kills: harms, ...books, ...expectations }
+    const logs: Logs = {
+      clients,
+      upstream: calls,
+      kills: harms,
+      takeovers,
+      ...books,
+      ...expectations,
+    }
     const longestGaps = gapsOf(clients, killLog)
     const all = [...findings, ...unsent, ...(failure ? [failure] : [])]
     const counts = { answers: answers.counts(), overlapping, kills: countKinds(killLog) }

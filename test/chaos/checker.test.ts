@@ -236,16 +236,21 @@ t.test('chaos checker: counts the words that a kill may leave unpaid', async t =
 t.test('chaos checker: another gateway ends the calls of one that stays away', async t => {
   const away = {
     ...valid,
+    lag: 0,
     kills: [{ at: 10_001, kind: 'all', gateway: 1 }],
+    takeovers: [{ gateway: 1, at: 14_000 }],
     ledger: [{ ...row, amount: 12n }],
-    clients: [{ ...cutCall, gateway: 1 }, otherCall(0, 10_500)],
+    clients: [{ ...cutCall, gateway: 1, arrivals: [...early(6), ...late(4)] }],
   }
-  t.same(violationsIn(withBalances(away)), [])
+  const violations = (more: Partial<Logs>) => violationsIn(withBalances({ ...away, ...more }))
+  t.same(violations({}), [])
   t.equal(takenOver(away), 1)
-  const returned = { ...away, clients: [...away.clients, otherCall(1, 12_500)] }
-  t.same(violationsIn(withBalances(returned)), ['I8'], 'it was back in time')
-  const alone = { ...away, clients: away.clients.slice(0, 1) }
-  t.same(violationsIn(withBalances(alone)), ['I8'], 'there is no other one')
+  t.same(violations({ takeovers: [] }), ['I8'], 'no other one ended it')
+  t.same(violations({ takeovers: [{ gateway: 0, at: 14_000 }] }), ['I8'], 'of the other one')
+  const returned = [...away.clients, otherCall(1, 12_500)]
+  t.same(violations({ clients: returned }), ['I8'], 'its gateway served again before')
+  const known = [{ ...cutCall, gateway: 1, arrivals: early(10) }]
+  t.same(violations({ clients: known }), ['I8'], 'the store knew all words')
 })
 
 t.test(

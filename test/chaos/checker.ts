@@ -50,6 +50,7 @@ export interface Logs {
   readonly upstream: readonly UpstreamCall[]
   readonly ledger: readonly LedgerRow[]
   readonly kills: readonly Kill[]
+  readonly takeovers?: readonly Takeover[]
   /** Requests of another upstream, whose calls another checker judges. */
   readonly judgedElsewhere?: ReadonlySet<string>
   /** Milliseconds within which the store must know the progress of a stream. */
@@ -95,7 +96,7 @@ export const check = (logs: Logs): readonly Violation[] => {
   const rows = Map.groupBy(logs.ledger, ({ request }) => request)
   const calledIds = new Set(logs.upstream.map(({ request }) => request))
   for (const request of logs.judgedElsewhere ?? []) calledIds.add(request)
-  const signs = signsOfLife(logs.clients)
+  const isTakenOver = createIsTakenOver(logs)
   return [
     ...logs.clients.flatMap(client => {
       const ownCalls = calls.get(client.client) ?? []
@@ -106,8 +107,8 @@ export const check = (logs: Logs): readonly Violation[] => {
       const killsNearby = near
         .map(({ at, kind }) => `${kind} ${client.endedAt - at} ms before`)
         .join(', ')
-      const isTakenOver = !returnsSoon(client, signs)
-      const knownWords = isTakenOver ? 0 : knownWordsOf(client, { kills, lag: logs.lag })
+      const lag = isTakenOver(client) ? TAKEOVER_LAG : logs.lag
+      const knownWords = knownWordsOf(client, { kills, lag })
       return ofClient({
         client,
         calls: ownCalls,
@@ -123,41 +124,43 @@ export const check = (logs: Logs): readonly Violation[] => {
   ]
 }
 
-/** Milliseconds after which a gateway without a living process may count as lost: then another
- *  gateway on its store ends its calls, by the last record in the store. Later progress is in the
- *  data folder of the first one only. */
-const TAKEOVER = 3_000
-/** When each gateway delivered something, by its number. */
-type Signs = ReadonlyMap<number, readonly number[]>
-const signsOfLife = (clients: readonly ClientCall[]): Signs => {
-  const byGateway = Map.groupBy(clients, ({ gateway = 0 }) => gateway)
-  return new Map(
-    [...byGateway].map(([gateway, calls]) => {
-      const times = calls.flatMap(({ arrivals, outcome, endedAt }) =>
-        outcome === 'complete' ? [...arrivals, endedAt] : arrivals,
-      )
-      return [gateway, times.toSorted((one, other) => one - other)]
-    }),
-  )
+/** When another gateway ended a crashed process of `gateway`: it charges by the last counts in the
+ *  store, because later ones are in the data folder of the crashed one only. */
+export interface Takeover {
+  readonly gateway: number
+  /** Milliseconds since 1970. */
+  readonly at: number
 }
-/** Whether no other gateway can have ended the call: there is none, or its own one served soon
- *  after. */
-const returnsSoon = ({ gateway = 0, endedAt }: ClientCall, signs: Signs): boolean => {
-  if (signs.size < 2) return true
-  const next = signs.get(gateway)?.find(time => time > endedAt) ?? Number.POSITIVE_INFINITY
-  return next < endedAt + TAKEOVER
+/** Milliseconds: a stream writes its count to the store each quarter of a second; a busy machine
+ *  is later. */
+const TAKEOVER_LAG = 1_500
+/** Milliseconds: calls of a process that was killed this long before the last reply of its gateway
+ *  may not have been ended by the gateway itself. */
+const REAPED_WITHIN = 2_000
+/** Whether another gateway may have ended the call: it ended one of the same gateway, which had
+ *  delivered nothing since the call. */
+const createIsTakenOver = ({ clients, takeovers = [] }: Pick<Logs, 'clients' | 'takeovers'>) => {
+  const times = Map.groupBy(clients, ({ gateway = 0 }) => gateway)
+  const spans = takeovers.map(({ gateway, at }) => {
+    const replies = (times.get(gateway) ?? []).flatMap(({ arrivals, outcome, endedAt }) =>
+      outcome === 'complete' ? [...arrivals, endedAt] : arrivals,
+    )
+    const last = replies.reduce((most, time) => (time < at ? Math.max(most, time) : most), 0)
+    return { gateway, from: last - REAPED_WITHIN, until: at }
+  })
+  return ({ gateway = 0, endedAt }: ClientCall): boolean =>
+    spans.some(span => span.gateway === gateway && endedAt >= span.from && endedAt <= span.until)
 }
 /** The number of cut calls that are charged for fewer words than arrived because their gateway was
  *  away for so long that another one ended them. */
-export const takenOver = ({ clients, upstream, ledger, price }: Logs): number => {
-  const signs = signsOfLife(clients)
+export const takenOver = (logs: Logs): number => {
+  const { clients, upstream, ledger, price } = logs
+  const isTakenOver = createIsTakenOver(logs)
   const names = new Map(upstream.map(({ client, request }) => [client, request]))
   const amounts = new Map(ledger.map(({ request, amount }) => [request, amount]))
   return clients.filter(call => {
     const amount = amounts.get(names.get(call.client) ?? '') ?? 0n
-    return (
-      call.outcome === 'cut' && amount < BigInt(call.received) * price && !returnsSoon(call, signs)
-    )
+    return call.outcome === 'cut' && amount < BigInt(call.received) * price && isTakenOver(call)
   }).length
 }
 
@@ -259,15 +262,16 @@ const OF = { complete: ofComplete, refused: ofRefused, cut: ofCut, unreached: of
 
 /** The number of words delivered in cut streams without a charge, which a kill may cause; without
  *  those that another gateway ended. */
-export const unpaid = ({ clients, upstream, ledger, price }: Logs): number => {
-  const signs = signsOfLife(clients)
+export const unpaid = (logs: Logs): number => {
+  const { clients, upstream, ledger, price } = logs
+  const isTakenOver = createIsTakenOver(logs)
   const names = new Map(upstream.map(({ client, request }) => [client, request]))
   const chargedWords = new Map(
     ledger.map(({ request, amount }) => [request, Number(amount / price)]),
   )
   const unpaidOf = ({ client, received }: ClientCall): number =>
     Math.max(0, received - (chargedWords.get(names.get(client) ?? '') ?? 0))
-  const isLost = (call: ClientCall): boolean => call.outcome === 'cut' && returnsSoon(call, signs)
+  const isLost = (call: ClientCall): boolean => call.outcome === 'cut' && !isTakenOver(call)
   return clients.reduce((sum, call) => sum + (isLost(call) ? unpaidOf(call) : 0), 0)
 }
 

@@ -13,6 +13,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import {
@@ -20,6 +22,7 @@ import {
   type RunningGateway,
   requestStatus,
 } from '../../engine/processes/running-gateway.ts'
+import { CRASHED_ELSEWHERE } from '../../engine/store/reaper.ts'
 import { usedFolder } from '../helpers/cache.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
 import { cachedCommand, operatorEnv } from '../helpers/operator.ts'
@@ -28,6 +31,12 @@ export const KINDS = ['worker', 'all', 'primary', 'builder'] as const
 /** A child process of the primary, by the file that it runs. */
 type Part = 'worker' | 'writer' | 'builder'
 
+export interface FolderTakeover {
+  /** The id of the crashed gateway's data folder. */
+  readonly folder: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
 export interface Tree {
   readonly data: string
   /** The current URL of the gateway. */
@@ -35,6 +44,8 @@ export interface Tree {
   /** The primary process. */
   pid(): number
   output(): string
+  /** The ends of processes of other gateways by this one. */
+  takeovers(): readonly FolderTakeover[]
   /** Starts the gateway and resolves when it serves; processes of a killed one may still run. */
   start(): Promise<void>
   /** Starts the gateway without waiting. */
@@ -80,6 +91,14 @@ export const createTree = (
   let groups: readonly number[] = []
   let child: ChildProcess | undefined
   let output = ''
+  const takeovers: FolderTakeover[] = []
+  const watchTakeovers = (stream: Readable): void => {
+    createInterface({ input: stream }).on('line', line => {
+      if (!line.includes(CRASHED_ELSEWHERE)) return
+      const { folder } = JSON.parse(line) as { readonly folder: string }
+      takeovers.push({ folder, at: Date.now() })
+    })
+  }
   /** The process that was killed last: the primary may not have noticed. */
   let victim = 0
   /** Starts during which a process was killed. */
@@ -121,16 +140,19 @@ export const createTree = (
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     groups = [...groups.filter(group => signal(group, 0)), child.pid ?? 0]
-    for (const stream of [child.stdout, child.stderr])
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream) watchTakeovers(stream)
       stream?.setEncoding('utf8').on('data', (text: string) => {
         output = (output + text).slice(-100_000)
       })
+    }
   }
   return {
     data: store,
     url: () => findRunning(store)?.url ?? '',
     pid: () => child?.pid ?? 0,
     output: () => output,
+    takeovers: () => takeovers,
     async start() {
       launch()
       await eventually(servingPids)

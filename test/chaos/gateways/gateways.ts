@@ -1,9 +1,10 @@
 /** Several gateways that share a store: their URLs, which a start changes, and the end of what
  *  killed processes have left in the store. */
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readPeers } from '../../../engine/store/reaper.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
+import type { Takeover } from '../checker.ts'
 import type { Tree } from '../gateway-tree.ts'
 import type { StoreSetup } from '../stores.ts'
 
@@ -44,6 +45,13 @@ export const untilReaped = async (store: StoreSetup, trees: readonly Tree[]): Pr
       await database.close()
     }
   }
+}
+/** The processes of other gateways that each gateway ended. */
+export const takeoversOf = (trees: readonly Tree[]): readonly Takeover[] => {
+  const ids = trees.map(({ data }) => readFileSync(join(data, 'processes', 'id'), 'utf8'))
+  return trees
+    .flatMap(tree => tree.takeovers())
+    .map(({ folder, at }) => ({ gateway: ids.indexOf(folder), at }))
 }
 /** Lists that the store has not taken yet. */
 const owedIn = (data: string): readonly string[] => globSync(join(data, 'owed', '*', '*.json'))
