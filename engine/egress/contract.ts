@@ -39,8 +39,8 @@ export type AuthHostOf<Host> = Host & {
   /** As of the host, through the proxy of the upstream. */
   readonly request: SendToOperator
 }
-/** One request to an address that the operator configured: no egress rules, no redirects, a
- *  connection of its own. Rejects without a whole response in time. */
+/** One request to an address that the operator configured: no egress rules, no redirects, and a
+ *  connection of its own unless `keepAlive` is set. Rejects without a whole response in time. */
 export type SendToOperator = (url: string, request: OperatorRequest) => Promise<OperatorResponse>
 export interface OperatorRequest {
   readonly method: string
@@ -50,6 +50,10 @@ export interface OperatorRequest {
   readonly timeout: number
   /** Not through the proxy. */
   readonly direct?: boolean
+  /** Takes the connection of the request before to this origin, and leaves it open for some
+   *  seconds: for requests that follow each other and are repeated after a failure, since the
+   *  server may close the connection at any time. */
+  readonly keepAlive?: boolean
 }
 export interface OperatorResponse {
   readonly status: number

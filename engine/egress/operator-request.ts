@@ -1,7 +1,9 @@
 /** Sends one request to an address that the operator configured, such as that of an identity
- *  provider: no egress rules, no redirects, one connection per request. */
+ *  provider: no egress rules, no redirects, one connection per request unless a request asks for a
+ *  kept one. */
 import { Readable } from 'node:stream'
-import type { SendToOperator } from '../plugin.ts'
+import type { Client } from 'undici'
+import type { OperatorRequest, OperatorResponse, SendToOperator } from '../plugin.ts'
 import { decodeReply } from '../response/decoded-source.ts'
 import { FilteredReply } from '../response/filters.ts'
 import { responseHeaders } from '../response/headers.ts'
@@ -12,36 +14,66 @@ import { sendMail } from './operator-mail.ts'
 const LIMIT = 1024 * 1024
 
 /** `proxy`: that of an upstream. Loads undici at the first request. */
-export const createOperatorRequest =
-  (proxy?: string): SendToOperator =>
-  async (url, { method, headers, body = null, timeout, direct }) => {
+export const createOperatorRequest = (proxy?: string): SendToOperator => {
+  /** Clients with kept connections, by their origins; each closes an idle connection by itself. */
+  const clients = new Map<string, Promise<OpenClient>>()
+  return async (url, request) => {
     const address = new URL(url)
-    const signal = AbortSignal.timeout(timeout)
-    const connection = { proxy: direct ? undefined : proxy || undefined }
-    const connector = await openConnector(address, connection, timeout)
-    const { Client } = await import('undici')
-    const client = new Client(address.origin, {
-      maxResponseSize: LIMIT,
-      connect: (_, callback) => connector.connect(callback),
-    })
-    try {
-      const path = address.pathname + address.search
-      const response = await client.request({ method, path, headers, body, signal })
-      const fields = responseHeaders(response.headers)
-      // The body is read before it is decoded: errors of the connection keep their names.
-      const encoded = Readable.from([Buffer.from(await response.body.arrayBuffer())])
-      const reply = decodeReply(
-        new FilteredReply(response.statusCode, fields, encoded),
-        address.host,
-      )
-      const bytes = await reply.bytes(LIMIT)
-      const text = new TextDecoder().decode(bytes)
-      return { status: reply.status, headers: reply.headers, bytes, text }
-    } finally {
-      await client.destroy()
-      connector.close()
+    const { timeout, direct = false } = request
+    const open = () => openClient(address, direct ? undefined : proxy || undefined, timeout)
+    if (!request.keepAlive) {
+      const own = await open()
+      return send(own, address, request).finally(own.end)
     }
+    const key = `${address.origin} ${direct}`
+    let client = clients.get(key)
+    if (!client) {
+      client = open()
+      clients.set(key, client)
+      client.catch(() => clients.delete(key))
+    }
+    return send(await client, address, request)
   }
+}
+
+interface OpenClient {
+  readonly client: Client
+  end(): Promise<void>
+}
+/** `timeout`: ms for each connection. */
+const openClient = async (
+  address: URL,
+  proxy: string | undefined,
+  timeout: number,
+): Promise<OpenClient> => {
+  const connector = await openConnector(address, { proxy }, timeout)
+  const { Client } = await import('undici')
+  const client = new Client(address.origin, {
+    maxResponseSize: LIMIT,
+    connect: (_, callback) => connector.connect(callback),
+  })
+  const end = async (): Promise<void> => {
+    await client.destroy()
+    connector.close()
+  }
+  return { client, end }
+}
+const send = async (
+  { client }: OpenClient,
+  { pathname, search, host }: URL,
+  { method, headers, body, timeout }: OperatorRequest,
+): Promise<OperatorResponse> => {
+  const signal = AbortSignal.timeout(timeout)
+  const path = pathname + search
+  const response = await client.request({ method, path, headers, body: body ?? null, signal })
+  const fields = responseHeaders(response.headers)
+  // The body is read before it is decoded: errors of the connection keep their names.
+  const encoded = Readable.from([Buffer.from(await response.body.arrayBuffer())])
+  const reply = decodeReply(new FilteredReply(response.statusCode, fields, encoded), host)
+  const bytes = await reply.bytes(LIMIT)
+  const text = new TextDecoder().decode(bytes)
+  return { status: reply.status, headers: reply.headers, bytes, text }
+}
 
 /** Members of a host that reach servers of the operator. */
 export const OPERATOR_ACCESS = { request: createOperatorRequest(), mail: sendMail }

@@ -2,6 +2,7 @@
 import type { DoctorFinding, HostBase } from '../../engine/plugin.ts'
 import { ENCODERS } from './exporter.ts'
 import { type RawSection, type Receiver, receiversOf, SECTION } from './section.ts'
+import { SpanPage } from './span-page.ts'
 
 /** ms. */
 const TIMEOUT = 10_000
@@ -22,11 +23,11 @@ const diagnose = async (
   const { origin } = new URL(url)
   const failure = (text: string, advice: string) =>
     ({ state: 'failure', text: `${origin}: ${text}`, advice }) as const
-  const { contentType, traces } = ENCODERS[encoding]
+  const encoder = ENCODERS[encoding]
   const request = {
     method: 'POST',
-    headers: { 'content-type': contentType, ...headers },
-    body: traces({}, []),
+    headers: { 'content-type': encoder.contentType, ...headers },
+    body: new SpanPage(encoder).body({}),
     timeout: TIMEOUT,
   }
   try {

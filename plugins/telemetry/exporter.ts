@@ -9,6 +9,7 @@ import { json } from './otlp-json.ts'
 import { protobuf } from './otlp-protobuf.ts'
 import type { Conventions, Receiver } from './section.ts'
 import { METRICS } from './semantics.ts'
+import { SpanPage } from './span-page.ts'
 
 /** Spans of one request to a receiver. */
 const BATCH = 512
@@ -79,7 +80,12 @@ class Queue {
   /** The last report that was done with. */
   #reported: readonly Metric[] | undefined
   readonly encoder: Encoder
-  readonly #spans: Bytes[] = []
+  /** The first one is sent next; only the last one takes spans, unless it is being sent. */
+  readonly #pages: SpanPage[] = []
+  /** A page to use again. */
+  #free: SpanPage | undefined
+  /** Spans in all pages. */
+  #count = 0
   #isSending = false
   #failures = 0
   #next = 0
@@ -100,24 +106,37 @@ class Queue {
   }
   /** Whether it takes another span; one that it has no place for counts as dropped. */
   hasPlace(): boolean {
-    const isFull = this.#spans.length >= this.#options.queue
+    const isFull = this.#count >= this.#options.queue
     if (isFull) this.#drop(1)
     return !isFull
   }
   /** A full batch is sent at once. */
   add(span: Bytes): void {
-    this.#spans.push(span)
-    if (this.#spans.length === BATCH) void this.flush()
+    const page = this.#openPage()
+    page.add(span)
+    this.#count++
+    if (page.count === BATCH) void this.flush()
+  }
+  #openPage(): SpanPage {
+    const last = this.#pages.at(-1)
+    const isOpen = last && last.count < BATCH && !(this.#isSending && this.#pages.length === 1)
+    if (isOpen) return last
+    const page = this.#free ?? new SpanPage(this.encoder)
+    this.#free = undefined
+    this.#pages.push(page)
+    return page
   }
   async flush(): Promise<void> {
     if (this.#isSending || Date.now() < this.#next) return
     this.#isSending = true
     try {
-      while (this.#spans.length > 0) {
-        const batch = this.#spans.slice(0, BATCH)
-        const body = this.encoder.traces(this.#options.resource, batch)
-        if (!(await this.#post('/v1/traces', body, batch.length))) return
-        this.#spans.splice(0, batch.length)
+      for (let page = this.#pages[0]; page; page = this.#pages[0]) {
+        const body = page.body(this.#options.resource)
+        if (!(await this.#post('/v1/traces', body, page.count))) return
+        this.#pages.shift()
+        this.#count -= page.count
+        page.clear()
+        this.#free = page
       }
       await this.#sendReport()
     } finally {
@@ -146,6 +165,7 @@ class Queue {
         headers: { 'content-type': this.encoder.contentType, ...headers },
         body,
         timeout: TIMEOUT,
+        keepAlive: true,
       })
       if (TRANSIENT.has(response.status))
         return this.#pause(`status ${response.status}`, response.headers)

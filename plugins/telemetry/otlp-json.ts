@@ -52,12 +52,24 @@ const spanOf = (span: Span): string =>
     ? '}'
     : `,"status":{"code":${ERROR_STATUS},"message":${quote(span.error)}}}`)
 
-const tracesOf = (resource: Attributes, spans: readonly Bytes[]): Bytes => {
-  const head = `{"resourceSpans":[{"resource":{"attributes":${attributesOf(resource)}},"scopeSpans":[{"scope":${SCOPE_JSON},"spans":[`
-  const list = spans.flatMap((span, index) => (index === 0 ? [span] : [COMMA, span]))
-  return Buffer.concat([Buffer.from(head), ...list, Buffer.from(']}]}]}')])
+/** Bytes of a character of JavaScript in UTF-8, at most. */
+const LONGEST_CHARACTER = 3
+/** The bytes of a text, in a buffer that the next text overwrites. */
+const createTextEncoder = (): ((text: string) => Bytes) => {
+  let buffer = Buffer.allocUnsafe(16 * 1024)
+  return text => {
+    const longest = text.length * LONGEST_CHARACTER
+    if (longest > buffer.length) buffer = Buffer.allocUnsafe(2 * longest)
+    return buffer.subarray(0, buffer.write(text))
+  }
 }
-const COMMA = Buffer.from(',')
+const encode = createTextEncoder()
+const frameOf = (resource: Attributes) => ({
+  head: Buffer.from(
+    `{"resourceSpans":[{"resource":{"attributes":${attributesOf(resource)}},"scopeSpans":[{"scope":${SCOPE_JSON},"spans":[`,
+  ),
+  tail: Buffer.from(']}]}]}'),
+})
 
 const metricsOf = (resource: Attributes, metrics: readonly Metric[]): string =>
   `{"resourceMetrics":[{"resource":{"attributes":${attributesOf(resource)}},"scopeMetrics":[{"scope":${SCOPE_JSON},"metrics":[${metrics.map(metricOf).join()}]}]}]}`
@@ -86,8 +98,9 @@ const rejectedIn = ({ text }: { readonly text: string }): number => {
 
 export const json: Encoder = {
   contentType: 'application/json',
-  span: span => Buffer.from(spanOf(span)),
-  traces: tracesOf,
+  span: span => encode(spanOf(span)),
+  separator: Buffer.from(','),
+  frame: frameOf,
   metrics: metricsOf,
   rejectedIn,
 }

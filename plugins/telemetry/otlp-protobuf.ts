@@ -15,6 +15,8 @@ import {
 } from './otlp.ts'
 import { ProtobufWriter } from './protobuf-writer.ts'
 
+const NO_BYTES = Buffer.alloc(0)
+
 /** `ms` since 1970. Microseconds are all that the clock has. */
 const nanosecondsOf = (ms: number): bigint => BigInt(Math.round(ms * 1_000)) * 1_000n
 
@@ -61,12 +63,12 @@ const writeSpan = (writer: ProtobufWriter, span: Span): void => {
   writer.finish(start)
 }
 
-/** Writes all spans, one after another. */
+/** Writes all spans, one over another. */
 const spanWriter = new ProtobufWriter()
 const spanOf = (span: Span): Bytes => {
   spanWriter.clear()
   writeSpan(spanWriter, span)
-  return Uint8Array.from(spanWriter.bytes)
+  return spanWriter.bytes
 }
 
 const writeMetric = (writer: ProtobufWriter, metric: Metric): void => {
@@ -95,25 +97,28 @@ const writeMetric = (writer: ProtobufWriter, metric: Metric): void => {
   writer.finish(start)
 }
 
-/** Traces and metrics lie alike in their messages: of a resource, of a scope. */
-const bodyOf = <T>(
-  resource: Attributes,
-  list: readonly T[],
-  write: (writer: ProtobufWriter, each: T) => void,
-): Bytes => {
+/** Traces and metrics lie alike in their messages: of a resource, of a scope. `length`: bytes of
+ *  the spans or metrics behind it. */
+const headOf = (resource: Attributes, length: number): Bytes => {
+  const scope = new ProtobufWriter()
+  const start = scope.begin(1)
+  scope.text(1, SCOPE)
+  scope.finish(start)
+  const list = new ProtobufWriter()
+  const own = list.begin(1)
+  writeAttributes(list, 1, resource)
+  list.finish(own)
+  list.head(2, scope.bytes.length + length)
+  list.message(scope.bytes)
+  const all = new ProtobufWriter()
+  all.head(1, list.bytes.length + length)
+  all.message(list.bytes)
+  return all.bytes
+}
+const metricsOf = (resource: Attributes, metrics: readonly Metric[]): Bytes => {
   const writer = new ProtobufWriter()
-  const all = writer.begin(1)
-  const own = writer.begin(1)
-  writeAttributes(writer, 1, resource)
-  writer.finish(own)
-  const ofScope = writer.begin(2)
-  const scope = writer.begin(1)
-  writer.text(1, SCOPE)
-  writer.finish(scope)
-  for (const each of list) write(writer, each)
-  writer.finish(ofScope)
-  writer.finish(all)
-  return writer.bytes
+  for (const metric of metrics) writeMetric(writer, metric)
+  return Buffer.concat([headOf(resource, writer.bytes.length), writer.bytes])
 }
 
 /** `partial_success` is field 1, and `rejected_spans` field 1 in it. */
@@ -134,7 +139,8 @@ const rejectedIn = ({ bytes }: { readonly bytes: Bytes }): number => {
 export const protobuf: Encoder = {
   contentType: 'application/x-protobuf',
   span: spanOf,
-  traces: (resource, spans) => bodyOf(resource, spans, (writer, span) => writer.message(span)),
-  metrics: (resource, metrics) => bodyOf(resource, metrics, writeMetric),
+  separator: NO_BYTES,
+  frame: (resource, length) => ({ head: headOf(resource, length), tail: NO_BYTES }),
+  metrics: metricsOf,
   rejectedIn,
 }

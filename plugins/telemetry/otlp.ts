@@ -42,10 +42,12 @@ export type Temporality = 'cumulative' | 'delta'
 /** `resource`: attributes of the service that sends. */
 export interface Encoder {
   readonly contentType: string
-  /** A span of `traces`. */
+  /** A span of a body of `/v1/traces`. Valid until the next one. */
   span(span: Span): Bytes
-  /** A body of `/v1/traces`. */
-  traces(resource: Attributes, spans: readonly Bytes[]): Bytes
+  /** Between two spans. */
+  readonly separator: Bytes
+  /** A body of `/v1/traces` without its spans, which have `length` bytes. */
+  frame(resource: Attributes, length: number): { readonly head: Bytes; readonly tail: Bytes }
   /** A body of `/v1/metrics`. */
   metrics(resource: Attributes, metrics: readonly Metric[]): string | Bytes
   /** The number of spans that a receiver rejected, in its response with status 200. */

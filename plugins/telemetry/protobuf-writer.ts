@@ -17,7 +17,7 @@ export class ProtobufWriter {
   clear(): void {
     this.#end = 0
   }
-  /** A field that another writer has written. */
+  /** Fields that another writer has written. */
   message(bytes: Uint8Array): void {
     this.#reserve(bytes.length)
     this.#bytes.set(bytes, this.#end)
@@ -65,6 +65,11 @@ export class ProtobufWriter {
     // One byte for its length, which most messages need no more than.
     return ++this.#end
   }
+  /** Begins a message whose length is known: what is written next is in it. */
+  head(field: number, length: number): void {
+    this.#tag(field, LENGTH)
+    this.#varint(length)
+  }
   finish(start: number): void {
     const length = this.#end - start
     const more = bytesOfVarint(length) - 1
@@ -75,8 +80,7 @@ export class ProtobufWriter {
     this.#end += length
   }
   #block(field: number, text: string, encoding: 'utf8' | 'hex', length: number): void {
-    this.#tag(field, LENGTH)
-    this.#varint(length)
+    this.head(field, length)
     this.#reserve(length)
     this.#end += this.#bytes.write(text, this.#end, encoding)
   }

@@ -1,8 +1,15 @@
 /** Requests to addresses of the operator: through a proxy or directly, whole or not at all. */
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import { createOperatorRequest } from '../../../engine/egress/operator-request.ts'
-import type { AuthHost, Document, OperatorResponse } from '../../../engine/plugin.ts'
+import type {
+  AuthHost,
+  Document,
+  OperatorRequest,
+  OperatorResponse,
+} from '../../../engine/plugin.ts'
 import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { startProxy } from '../../helpers/gateway/connections.ts'
 import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
@@ -21,6 +28,31 @@ t.test('operator request: goes through the proxy of the upstream, or directly', 
   t.match(await request(url, { ...GET, direct: true }), { status: 200 })
   for (const without of [undefined, ''])
     t.match(await createOperatorRequest(without)(url, GET), { status: 200 })
+  t.equal(proxy.tunnels.length, 1)
+})
+
+t.test('operator request: keeps a connection open if it is told to', async t => {
+  const sockets: Socket[] = []
+  const url = await startHttpUpstream(t, (incoming, response) => {
+    if (!sockets.includes(incoming.socket)) sockets.push(incoming.socket)
+    response.end(`${sockets.indexOf(incoming.socket)}`)
+  })
+  const request = createOperatorRequest()
+  const ask = async (more: Partial<OperatorRequest>) =>
+    (await request(url, { ...GET, ...more })).text
+  const keepAlive = { keepAlive: true } as const
+  t.same([await ask(keepAlive), await ask(keepAlive)], ['0', '0'])
+  t.same([await ask({}), await ask({})], ['1', '2'], 'others have their own')
+  t.equal(await ask(keepAlive), '0')
+  const close = once(sockets[0] as Socket, 'close')
+  sockets[0]?.destroy()
+  await close
+  // The client may not have noticed: such a request fails and is repeated by its sender.
+  t.equal(await ask(keepAlive).catch(() => ask(keepAlive)), '3')
+  const proxy = await startProxy(t)
+  const through = createOperatorRequest(proxy.url)
+  await through(url, { ...GET, ...keepAlive })
+  await through(url, { ...GET, ...keepAlive })
   t.equal(proxy.tunnels.length, 1)
 })
 

@@ -153,7 +153,9 @@ t.test('exporter: a full batch is sizes at once, more than the queue takes is dr
     metrics: { count: (_name: string, _labels: object, by = 1) => void dropped.push(by) },
     async request(_url: string, { body }: OperatorRequest) {
       sizes.push(JSON.parse(String(body)).resourceSpans[0].scopeSpans[0].spans.length)
+      const before = String(body)
       await new Promise<void>(resolve => accept.push(resolve))
+      t.equal(String(body), before, 'it stays as it is while it is being sent')
       return { status: 200, headers: {}, bytes: Buffer.from('{}'), text: '{}' }
     },
   } as unknown as HostBase
@@ -177,4 +179,9 @@ t.test('exporter: a full batch is sizes at once, more than the queue takes is dr
   accept[0]?.()
   while (sizes.length < 2) await new Promise(setImmediate)
   t.same(sizes, [512, 88])
+  add(10)
+  accept[1]?.()
+  while (sizes.length < 3) await new Promise(setImmediate)
+  t.same(sizes, [512, 88, 10])
+  accept[2]?.()
 })

@@ -1,8 +1,9 @@
 /** Messages of OTLP are valid in both encodings, whatever clients send. */
 import t from 'tap'
-import type { Attributes, Metric, Span } from '../../../plugins/telemetry/otlp.ts'
+import type { Attributes, Encoder, Metric, Span } from '../../../plugins/telemetry/otlp.ts'
 import { json } from '../../../plugins/telemetry/otlp-json.ts'
 import { protobuf } from '../../../plugins/telemetry/otlp-protobuf.ts'
+import { SpanPage } from '../../../plugins/telemetry/span-page.ts'
 import {
   attributesIn,
   doubleOf,
@@ -35,9 +36,17 @@ const METRIC: Metric = {
   points: [{ attributes: { model: 'm' }, sum: 1.75, count: 300, buckets: [298, 2, 0] }],
 }
 
+const bodyOf = (
+  encoder: Encoder,
+  spans: readonly Span[],
+  resource: Attributes = { 'service.name': 's' },
+): Buffer => {
+  const page = new SpanPage(encoder)
+  for (const span of spans) page.add(encoder.span(span))
+  return page.body(resource) as Buffer
+}
 const spansOf = (spans: readonly Span[]) =>
-  JSON.parse(String(json.traces({ 'service.name': 's' }, spans.map(json.span)))).resourceSpans[0]
-    .scopeSpans[0].spans
+  JSON.parse(bodyOf(json, spans).toString()).resourceSpans[0].scopeSpans[0].spans
 
 t.test('OTLP in JSON: spans, each with all groups of its attributes', t => {
   const attributes = [{ a: 1, none: undefined }, {}, { b: 'é"' }]
@@ -85,10 +94,7 @@ t.test('OTLP: long texts are cut, so that receivers accept the message', t => {
 })
 
 const spansIn = (spans: readonly Span[]) => {
-  const all = messageIn(
-    readMessage(protobuf.traces({ 'service.name': 's' }, spans.map(protobuf.span)) as Buffer),
-    1,
-  )
+  const all = messageIn(readMessage(bodyOf(protobuf, spans)), 1)
   t.same(attributesIn(messageIn(all, 1), 1), { 'service.name': 's' })
   t.equal(textIn(messageIn(all, 2, 1), 1), 'tollgate')
   return messagesIn(messageIn(all, 2), 2)
@@ -167,5 +173,38 @@ t.test('OTLP: spans that a receiver rejected are read from its response', t => {
   t.equal(inBytes(0x0a, 0x03, 0x08, 0xac, 0x02), 300)
   for (const bytes of [[], [0x0a, 0x00], [0x0a, 0x02, 0x12, 0x00], [0x7b, 0x7d]])
     t.equal(inBytes(...bytes), 0)
+  t.end()
+})
+
+t.test('OTLP: a page has each of its spans once, whatever was in it before', t => {
+  const spans = Array.from({ length: 300 }, (_, index) => ({
+    ...SPAN,
+    name: `span ${index} ${'é'.repeat(index)}`,
+  }))
+  const names = spans.map(({ name }) => name)
+  const resource = { long: 'r'.repeat(900), '2': 'r'.repeat(900) }
+  const manyAttributes = Object.fromEntries(names.slice(0, 20).map(name => [name, 'v'.repeat(500)]))
+  for (const encoder of [json, protobuf])
+    for (const own of [{}, resource, manyAttributes]) {
+      const page = new SpanPage(encoder)
+      const namesIn = () => {
+        const body = page.body(own) as Buffer
+        if (encoder === json)
+          return JSON.parse(body.toString()).resourceSpans[0].scopeSpans[0].spans.map(
+            (span: { name: string }) => span.name,
+          )
+        const all = messageIn(readMessage(body), 1)
+        t.same(attributesIn(messageIn(all, 1), 1), own)
+        return messagesIn(messageIn(all, 2), 2).map(span => textIn(span, 5))
+      }
+      for (const span of spans) page.add(encoder.span(span))
+      t.same(namesIn(), names)
+      t.same(namesIn(), names, 'a second time, as after a failure')
+      page.add(encoder.span(SPAN))
+      t.same(namesIn(), [...names, SPAN.name], 'with one more')
+      page.clear()
+      page.add(encoder.span(SPAN))
+      t.same(namesIn(), [SPAN.name])
+    }
   t.end()
 })
