@@ -16,6 +16,7 @@ export class StatementGroups implements Writes {
   #last: Promise<void> | undefined
   /** Groups without a confirmation, in their order. */
   readonly #unconfirmed: (readonly Statement[])[] = []
+  readonly #owedNext: (() => readonly Statement[])[] = []
   #hasCrashStatements = false
   constructor(store: Store, id: string) {
     this.#store = store
@@ -47,6 +48,9 @@ export class StatementGroups implements Writes {
   get isConfirmed(): boolean {
     return this.#pending.length === 0 && this.#unconfirmed.length === 0
   }
+  oweNext(list: () => readonly Statement[]): void {
+    this.#owedNext.push(list)
+  }
   owe(owed: Owed): boolean {
     return this.#store.owe?.(this.#id, owed) ?? false
   }
@@ -54,7 +58,8 @@ export class StatementGroups implements Writes {
    *  cannot take them. */
   oweGroups(error: { readonly code?: unknown }): boolean {
     if (!/^STORE_(UNAVAILABLE|UNKNOWN|READ_ONLY)$/.test(String(error.code))) return false
-    const lists = [...this.#unconfirmed, this.#pending].filter(({ length }) => length > 0)
+    const groups = [...this.#unconfirmed, this.#pending].filter(({ length }) => length > 0)
+    const lists = [...groups, ...this.#owedNext.map(list => list())]
     return this.owe({ lists, onDone: () => this.#store.setCrashStatements?.(this.#id, []) })
   }
   /** Ends the exchange: clears the on-crash statements once all groups are durable. If a group

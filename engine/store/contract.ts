@@ -109,6 +109,9 @@ export interface Writes {
    *  each. Each list is a transaction, and harmless if it is applied twice. False: the disk could
    *  not take them, so they end with this process. */
   owe(owed: Owed): boolean
+  /** A list to owe behind the groups of a reply that is complete while the store is away: what is
+   *  to be done if the store refuses them later. Each call adds one. */
+  oweNext(list: () => readonly Statement[]): void
 }
 export interface Owed {
   readonly lists: readonly (readonly Statement[])[]

@@ -6,10 +6,10 @@ import type { Database, Log, Membership, Row, Statement } from '../../engine/plu
 import { MAX_AMOUNT, smaller } from '../billing/money.ts'
 import { BudgetLeases, type Funds } from './budget-leases.ts'
 import type { BudgetWindow } from './budgets/section.ts'
-import { settleCheckpoints } from './crash-settlement.ts'
+import { settleCheckpoints } from './crash/crash-settlement.ts'
+import { releaseProcess } from './crash/processes.ts'
 import { isCode } from './faults.ts'
 import { type PlanPart, plannedOf } from './plans/part.ts'
-import { releaseProcess } from './processes.ts'
 import { nanosOf, openWallet, ROOM_IN } from './statements.ts'
 import { countsTokens, walletOf } from './wallet.ts'
 import { ADMISSION_TIMEOUT, BARRIER, writeWithRetry } from './write-with-retry.ts'
@@ -47,7 +47,9 @@ export type Shortage = 'account' | 'key' | 'plan' | BudgetWindow
 type OnClosed = (rows: readonly (readonly Row[])[]) => void
 type Store = Pick<Database, 'write' | 'read'>
 interface Closing {
-  readonly statements: readonly Statement[]
+  statements: readonly Statement[]
+  /** Replaces them once the charge is closed already. */
+  late: readonly Statement[] | undefined
   readonly onClosed: OnClosed
   /** The write in progress. A second one at the same time would change nothing, and could finish
    *  first. */
@@ -314,9 +316,15 @@ export class Ledger {
     const more = partOf(payer, wallet, amount) - partOf(payer, wallet, before)
     return balance === undefined ? undefined : balance - more
   }
-  /** Closes a charge whose own write may have failed: retries until the store confirms. */
-  ensureClosed(request: string, list: readonly Statement[], onClosed: OnClosed): void {
-    this.#pending.set(request, { statements: list, onClosed, currentWrite: undefined })
+  /** Closes a charge whose own write may have failed: retries until the store confirms. `late`:
+   *  written if the charge is closed already. */
+  ensureClosed(
+    request: string,
+    list: readonly Statement[],
+    onClosed: OnClosed,
+    late?: readonly Statement[],
+  ): void {
+    this.#pending.set(request, { statements: list, late, onClosed, currentWrite: undefined })
     void this.#close(request)
   }
   /** Writes all pending charges, for at most SHUTDOWN_TIMEOUT. Crash settlement closes the
@@ -358,7 +366,8 @@ export class Ledger {
     })
     return closing.currentWrite
   }
-  async #writeClosing(request: string, { statements: list, onClosed }: Closing): Promise<void> {
+  async #writeClosing(request: string, closing: Closing): Promise<void> {
+    const { statements: list, late, onClosed } = closing
     let rows: Parameters<OnClosed>[0] = []
     try {
       rows = await writeWithRetry(this.#database, list)
@@ -367,6 +376,11 @@ export class Ledger {
       if (!isCode(error, 'CHARGE_CLOSED', 'CHARGE_EXISTS', 'LEASE_GONE')) {
         this.#log.warn({ request, error }, 'a charge could not be closed yet')
         return
+      }
+      if (late && isCode(error, 'CHARGE_CLOSED')) {
+        closing.statements = late
+        closing.late = undefined
+        return this.#writeClosing(request, closing)
       }
     }
     if (this.#pending.delete(request)) onClosed(rows)

@@ -17,7 +17,8 @@ import {
   settlementOf,
   walletsPaying,
 } from './call-charge.ts'
-import { attributesOf, checkpointOf, nameServed } from './crash-settlement.ts'
+import { attributesOf, checkpointOf, nameServed } from './crash/crash-settlement.ts'
+import { lateCharge } from './crash/late-charge.ts'
 import { isCode } from './faults.ts'
 import { IS_KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
 import { refundStatements, releaseUnlessSettled } from './refunds/refund-undelivered.ts'
@@ -304,7 +305,12 @@ export class MeteredCall {
     this.#state = closing
     this.#recordCharge(chargedAmount ?? 0n)
     if (statements) this.#exchange.writes.add(...statements)
+    if (hasRow && chargedAmount) this.#exchange.writes.oweNext(() => this.#lateList(chargedAmount))
     return closing
+  }
+  /** If another gateway has ended the call meanwhile. */
+  #lateList(amount: bigint): readonly Statement[] {
+    return [lateCharge(this.#exchange.id, this.#payer.payer.account, amount, Date.now())]
   }
   #recordCharge(amount: bigint): void {
     const { payer } = this.#payer
@@ -369,10 +375,12 @@ export class MeteredCall {
         // If this process crashes before the write succeeds, the store closes the charge the same
         // way.
         writes.setCrashStatements(...list)
-        this.#context.ledger.ensureClosed(id, list, () => {
+        const onClosed = (): void => {
           writes.setCrashStatements()
           this.#finish(closing)
-        })
+        }
+        const late = hasRow && chargedAmount ? this.#lateList(chargedAmount) : undefined
+        this.#context.ledger.ensureClosed(id, list, onClosed, late)
       },
     )
   }

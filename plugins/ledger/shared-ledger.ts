@@ -1,7 +1,7 @@
 /** The ledger of this process, and its jobs, which one process of the installation runs. */
 import type { Host } from '../../engine/plugin.ts'
 import { reportAudit, slowReads } from './audit.ts'
-import { settleCheckpoints } from './crash-settlement.ts'
+import { settleCheckpoints } from './crash/crash-settlement.ts'
 import { Ledger } from './ledger.ts'
 import { renewQuotas } from './views/key-quotas.ts'
 import { keepTops } from './views/top-usage.ts'

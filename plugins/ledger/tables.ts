@@ -241,6 +241,9 @@ const ARCHIVED_REFUNDS = `
  *  rewrites the table. */
 const SERVED = 'ALTER TABLE charges ADD COLUMN served TEXT'
 
+/** 1: the process of the call was reaped before it closed the charge: see `late-charge.ts`. */
+const REAPED = 'ALTER TABLE charges ADD COLUMN reaped BIGINT'
+
 export const migrations: readonly Migration[] = [
   {
     number: 1,
@@ -367,4 +370,5 @@ export const migrations: readonly Migration[] = [
   { number: 29, ...TOKEN_TABLES },
   { number: 30, ...PLAN_TOKEN_TABLES },
   { number: 31, text: USAGE_TOPS },
+  { number: 32, text: REAPED },
 ]

@@ -251,6 +251,10 @@ t.test('chaos checker: another gateway ends the calls of one that stays away', a
   t.same(violations({ clients: returned }), ['I8'], 'its gateway served again before')
   const known = [{ ...cutCall, gateway: 1, arrivals: early(10) }]
   t.same(violations({ clients: known }), ['I8'], 'the store knew all words')
+  const alive = { takeovers: [{ gateway: 1, at: 9_950 }] }
+  t.same(violations(alive), [], 'the process went on')
+  const before = [{ ...cutCall, gateway: 1, arrivals: late(10) }]
+  t.same(violations({ clients: before, takeovers: [{ gateway: 1, at: 9_000 }] }), ['I8'])
 })
 
 t.test(

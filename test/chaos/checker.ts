@@ -37,7 +37,12 @@ export interface LedgerRow {
   readonly isEstimated: boolean
   /** The refunded part. */
   readonly refunded: bigint
+  /** Debited later, since another gateway had ended the call. */
+  readonly late?: bigint
 }
+/** Nanos that were paid for a call. */
+const paidFor = ({ state, amount, uncollected, late = 0n }: LedgerRow): bigint =>
+  (state === 'settled' ? amount + uncollected : 0n) + late
 export interface Kill {
   /** Milliseconds since 1970. */
   readonly at: number
@@ -96,7 +101,7 @@ export const check = (logs: Logs): readonly Violation[] => {
   const rows = Map.groupBy(logs.ledger, ({ request }) => request)
   const calledIds = new Set(logs.upstream.map(({ request }) => request))
   for (const request of logs.judgedElsewhere ?? []) calledIds.add(request)
-  const isTakenOver = createIsTakenOver(logs)
+  const knownUntilOf = createKnownUntil(logs)
   return [
     ...logs.clients.flatMap(client => {
       const ownCalls = calls.get(client.client) ?? []
@@ -107,8 +112,8 @@ export const check = (logs: Logs): readonly Violation[] => {
       const killsNearby = near
         .map(({ at, kind }) => `${kind} ${client.endedAt - at} ms before`)
         .join(', ')
-      const lag = isTakenOver(client) ? TAKEOVER_LAG : logs.lag
-      const knownWords = knownWordsOf(client, { kills, lag })
+      const knownUntil = knownUntilOf(client)
+      const knownWords = knownWordsOf(client, { kills, lag: logs.lag, knownUntil })
       return ofClient({
         client,
         calls: ownCalls,
@@ -131,36 +136,49 @@ export interface Takeover {
   /** Milliseconds since 1970. */
   readonly at: number
 }
+/** Milliseconds without a heartbeat after which a process may count as dead. Its last counts may
+ *  have been refused by then, for as long as it was away from the store. */
+const SILENCE = 3_500
 /** Milliseconds: a stream writes its count to the store each quarter of a second; a busy machine
  *  is later. */
 const TAKEOVER_LAG = 1_500
 /** Milliseconds: calls of a process that was killed this long before the last reply of its gateway
  *  may not have been ended by the gateway itself. */
 const REAPED_WITHIN = 2_000
-/** Whether another gateway may have ended the call: it ended one of the same gateway, which had
- *  delivered nothing since the call. */
-const createIsTakenOver = ({ clients, takeovers = [] }: Pick<Logs, 'clients' | 'takeovers'>) => {
-  const times = Map.groupBy(clients, ({ gateway = 0 }) => gateway)
+/** Returns until when the store must know the words of a call that another gateway may have ended,
+ *  in milliseconds since 1970: it ended one of the same gateway, which had delivered nothing since
+ *  the call, or whose process went on. Undefined: none has ended it. */
+const createKnownUntil = ({ clients, takeovers = [] }: Pick<Logs, 'clients' | 'takeovers'>) => {
+  const byGateway = Map.groupBy(clients, ({ gateway = 0 }) => gateway)
   const spans = takeovers.map(({ gateway, at }) => {
-    const replies = (times.get(gateway) ?? []).flatMap(({ arrivals, outcome, endedAt }) =>
+    const replies = (byGateway.get(gateway) ?? []).flatMap(({ arrivals, outcome, endedAt }) =>
       outcome === 'complete' ? [...arrivals, endedAt] : arrivals,
     )
     const last = replies.reduce((most, time) => (time < at ? Math.max(most, time) : most), 0)
-    return { gateway, from: last - REAPED_WITHIN, until: at }
+    return { gateway, from: last - REAPED_WITHIN, at }
   })
-  return ({ gateway = 0, endedAt }: ClientCall): boolean =>
-    spans.some(span => span.gateway === gateway && endedAt >= span.from && endedAt <= span.until)
+  return ({ gateway = 0, endedAt, arrivals: [first = endedAt] }: ClientCall) => {
+    const span = spans.find(
+      ({ gateway: other, from, at }) =>
+        other === gateway && (endedAt <= at ? endedAt >= from : first <= at),
+    )
+    return span && Math.min(endedAt, span.at - SILENCE) - TAKEOVER_LAG
+  }
 }
 /** The number of cut calls that are charged for fewer words than arrived because their gateway was
  *  away for so long that another one ended them. */
 export const takenOver = (logs: Logs): number => {
   const { clients, upstream, ledger, price } = logs
-  const isTakenOver = createIsTakenOver(logs)
+  const knownUntilOf = createKnownUntil(logs)
   const names = new Map(upstream.map(({ client, request }) => [client, request]))
-  const amounts = new Map(ledger.map(({ request, amount }) => [request, amount]))
+  const amounts = new Map(ledger.map(row => [row.request, paidFor(row)]))
   return clients.filter(call => {
     const amount = amounts.get(names.get(call.client) ?? '') ?? 0n
-    return call.outcome === 'cut' && amount < BigInt(call.received) * price && isTakenOver(call)
+    return (
+      call.outcome === 'cut' &&
+      amount < BigInt(call.received) * price &&
+      knownUntilOf(call) !== undefined
+    )
   }).length
 }
 
@@ -180,7 +198,11 @@ const PROCESSES: ReadonlySet<string> = new Set(['worker', 'all', 'primary'])
  *  process was killed after a fault of the store, those before that fault. */
 const knownWordsOf = (
   { arrivals: came, endedAt }: ClientCall,
-  { kills, lag }: Pick<Logs, 'kills' | 'lag'>,
+  {
+    kills,
+    lag,
+    knownUntil,
+  }: Pick<Logs, 'kills' | 'lag'> & { readonly knownUntil: number | undefined },
 ): number => {
   const isKilled = kills.some(
     ({ at, kind }) => PROCESSES.has(kind) && at > endedAt - NEAR && at < endedAt + MAX_UNREPORTED,
@@ -188,8 +210,9 @@ const knownWordsOf = (
   const outages = kills.filter(
     ({ at, kind }) => !PROCESSES.has(kind) && at > endedAt - MAX_UNREPORTED && at <= endedAt,
   )
-  const knownUntil = isKilled ? Math.min(endedAt, ...outages.map(({ at }) => at)) : endedAt
-  return came.filter(at => knownUntil - at > lag).length
+  const harmedAt = isKilled ? outages.map(({ at }) => at) : []
+  const until = Math.min(endedAt, ...harmedAt, knownUntil ?? endedAt)
+  return came.filter(at => until - at > lag).length
 }
 
 /** One call with all its records. */
@@ -218,14 +241,14 @@ type Breach = readonly [invariant: string, detail: string] | undefined
 const ofComplete = ({ calls: [call], rows: [row], price }: CallRecords): Breach => {
   if (!call?.isFinished)
     return ['I1', 'the client has a complete reply that the upstream did not finish']
-  if (row?.state !== 'settled')
+  if (row?.state !== 'settled' && !row?.late)
     return ['I1', `lost: the client has a complete reply, its row is ${row?.state}`]
   const due = BigInt(call.wordsWritten) * price
-  return row.amount === due && row.uncollected === 0n
+  return paidFor(row) === due && row.uncollected === 0n
     ? undefined
     : [
         'I1',
-        `${call.wordsWritten} words cost ${due}, charged ${row.amount}, uncollected ${row.uncollected}`,
+        `${call.wordsWritten} words cost ${due}, charged ${paidFor(row)}, uncollected ${row.uncollected}`,
       ]
 }
 /** A charge between the words that arrived and the words written, exactly. */
@@ -237,7 +260,7 @@ const ofCut = ({
   killsNearby,
   knownWords,
 }: CallRecords): Breach => {
-  const chargedAmount = row?.state === 'settled' ? row.amount + row.uncollected : 0n
+  const chargedAmount = row ? paidFor(row) : 0n
   const maximum = BigInt(call?.wordsWritten ?? 0) * price
   if (chargedAmount > maximum)
     return ['I8', `${call?.wordsWritten} words were written, charged ${chargedAmount}`]
@@ -255,7 +278,7 @@ const ofCut = ({
 const ofRefused = ({ client: { status }, calls, rows: [row] }: CallRecords): Breach => {
   if (status !== 503 && status !== 429) return ['refused', `with ${status}, not with 503 or 429`]
   if (status === 429 && calls.length > 0) return ['refused', 'by a budget, after its upstream call']
-  const chargedAmount = row?.state === 'settled' ? row.amount + row.uncollected - row.refunded : 0n
+  const chargedAmount = row ? paidFor(row) - row.refunded : 0n
   return chargedAmount === 0n ? undefined : ['refused', `${chargedAmount} stays charged`]
 }
 const OF = { complete: ofComplete, refused: ofRefused, cut: ofCut, unreached: ofCut } as const
@@ -264,14 +287,13 @@ const OF = { complete: ofComplete, refused: ofRefused, cut: ofCut, unreached: of
  *  those that another gateway ended. */
 export const unpaid = (logs: Logs): number => {
   const { clients, upstream, ledger, price } = logs
-  const isTakenOver = createIsTakenOver(logs)
+  const knownUntilOf = createKnownUntil(logs)
   const names = new Map(upstream.map(({ client, request }) => [client, request]))
-  const chargedWords = new Map(
-    ledger.map(({ request, amount }) => [request, Number(amount / price)]),
-  )
+  const chargedWords = new Map(ledger.map(row => [row.request, Number(paidFor(row) / price)]))
   const unpaidOf = ({ client, received }: ClientCall): number =>
     Math.max(0, received - (chargedWords.get(names.get(client) ?? '') ?? 0))
-  const isLost = (call: ClientCall): boolean => call.outcome === 'cut' && !isTakenOver(call)
+  const isLost = (call: ClientCall): boolean =>
+    call.outcome === 'cut' && knownUntilOf(call) === undefined
   return clients.reduce((sum, call) => sum + (isLost(call) ? unpaidOf(call) : 0), 0)
 }
 

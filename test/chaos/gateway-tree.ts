@@ -91,6 +91,8 @@ export const createTree = (
   let groups: readonly number[] = []
   let child: ChildProcess | undefined
   let output = ''
+  /** The output since the last start. */
+  let lastStart = ''
   const takeovers: FolderTakeover[] = []
   const watchTakeovers = (stream: Readable): void => {
     createInterface({ input: stream }).on('line', line => {
@@ -108,8 +110,8 @@ export const createTree = (
     const isRunning = gateway !== undefined && gateway.pid === child?.pid
     if (child?.exitCode !== null) {
       // A start that a fault ended is repeated, as by a service manager.
-      if (isRunning || harmedStarts.at(-1) !== child)
-        throw new Error(`the gateway ended:\n${output}`)
+      const isHarmed = harmedStarts.at(-1) === child || lastStart.includes('STORE_UNAVAILABLE')
+      if (isRunning || !isHarmed) throw new Error(`the gateway ended:\n${output}`)
       launch()
     }
     if (!isRunning) return undefined
@@ -139,11 +141,14 @@ export const createTree = (
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
+    const starting = child
+    lastStart = ''
     groups = [...groups.filter(group => signal(group, 0)), child.pid ?? 0]
     for (const stream of [child.stdout, child.stderr]) {
       if (stream) watchTakeovers(stream)
       stream?.setEncoding('utf8').on('data', (text: string) => {
         output = (output + text).slice(-100_000)
+        if (child === starting) lastStart = (lastStart + text).slice(-100_000)
       })
     }
   }

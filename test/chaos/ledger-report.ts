@@ -5,9 +5,9 @@ import type { OpenDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/credentials/statements.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
-import { settleCheckpoints } from '../../plugins/ledger/crash-settlement.ts'
+import { settleCheckpoints } from '../../plugins/ledger/crash/crash-settlement.ts'
+import { releaseProcess } from '../../plugins/ledger/crash/processes.ts'
 import { plannedInSql } from '../../plugins/ledger/plans/part.ts'
-import { releaseProcess } from '../../plugins/ledger/processes.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { openEndpoint } from '../../plugins/webhooks/statements.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
@@ -101,8 +101,10 @@ export const readLedger = async (
   ])
   const rows = await rowsOf(
     database,
-    `SELECT c.request, c.account, c.model, c.state, c.amount, c.held, c.uncollected, c.estimated, coalesce(r.amount, 0) AS refunded
-     FROM charges c LEFT JOIN credits r ON r.request = c.request`,
+    `SELECT c.request, c.account, c.model, c.state, c.amount, c.held, c.uncollected, c.estimated, coalesce(r.amount, 0) AS refunded,
+       coalesce(-l.amount, 0) AS late
+     FROM charges c LEFT JOIN credits r ON r.request = c.request
+     LEFT JOIN credits l ON l.request = 'late ' || c.request`,
   )
   const balanceRows = await rowsOf(
     database,
@@ -147,6 +149,7 @@ const rowOf = (row: Row): LedgerRow => ({
   uncollected: nanos(row.uncollected),
   isEstimated: row.estimated === 1,
   refunded: nanos(row.refunded),
+  late: nanos(row.late),
 })
 const balanceOf = (row: Row): Balance => ({
   account: Number(row.account),

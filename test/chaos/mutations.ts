@@ -13,7 +13,7 @@ const KEPT_HOLD = 'test/plugins/ledger/kept-hold.test.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
 const MEMBERSHIP = 'engine/store/membership.ts'
 const REAPER = 'engine/store/reaper.ts'
-const PROCESSES = 'plugins/ledger/processes.ts'
+const PROCESSES = 'plugins/ledger/crash/processes.ts'
 
 export const mutations: readonly Mutation[] = [
   ...ofReplies,

@@ -41,7 +41,7 @@ export const PARAMETER_EXCEPTIONS: Readonly<Record<string, number>> = {
   'plugins/idempotency/index.ts': 1,
   'plugins/ledger/call-charge.ts': 1,
   'plugins/ledger/commands/quote.ts': 2,
-  'plugins/ledger/crash-settlement.ts': 1,
+  'plugins/ledger/crash/crash-settlement.ts': 1,
   'plugins/model/problems.ts': 2,
   'plugins/operator/import.ts': 1,
   'plugins/sandbox/index.ts': 1,

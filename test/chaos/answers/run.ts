@@ -18,9 +18,12 @@ import type { AnsweredCall } from './upstream.ts'
 const CREDIT = 10n ** 18n
 const NAMES = ['asks first', 'asks second']
 const IN_MODELS = `(${MODELS.map(name => `'${name}'`).join(', ')})`
-const CHARGES = `SELECT c.request, c.account, c.model, c.state, c.amount, c.served,
-    coalesce(r.amount, 0) AS refunded
-  FROM charges c LEFT JOIN credits r ON r.request = c.request WHERE c.model IN ${IN_MODELS}`
+/** With what was debited later, since another gateway had ended the call. */
+const CHARGES = `SELECT c.request, c.account, c.model, c.served, coalesce(r.amount, 0) AS refunded,
+    CASE WHEN l.amount IS NULL THEN c.state ELSE 'settled' END AS state,
+    c.amount - coalesce(l.amount, 0) AS amount
+  FROM charges c LEFT JOIN credits r ON r.request = c.request
+  LEFT JOIN credits l ON l.request = 'late ' || c.request WHERE c.model IN ${IN_MODELS}`
 const CACHED = 'SELECT account, request, answer FROM cached_answers'
 const COPIES = `SELECT coalesce(sum(calls), 0) AS calls, coalesce(sum(failed), 0) AS failed,
     coalesce(sum(cost), 0) AS cost, (SELECT coalesce(sum(used), 0) FROM mirror_budgets) AS used

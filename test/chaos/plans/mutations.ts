@@ -5,7 +5,7 @@ import { edit, type Mutation } from '../mutation.ts'
 const ALERTS = 'test/plugins/ledger/budgets/alerts.test.ts'
 const TOKENS = 'test/plugins/ledger/budgets/tokens.test.ts'
 const PLAN_TOKENS = 'test/plugins/ledger/plans/tokens.test.ts'
-const CRASH = 'plugins/ledger/crash-settlement.ts'
+const CRASH = 'plugins/ledger/crash/crash-settlement.ts'
 const TOKEN_TABLES = 'plugins/ledger/budgets/token-tables.ts'
 
 export const ofLimits: readonly Mutation[] = [

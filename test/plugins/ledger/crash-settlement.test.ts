@@ -8,7 +8,7 @@ import {
   checkpointCharge,
   checkpointOf,
   settleCheckpoints,
-} from '../../../plugins/ledger/crash-settlement.ts'
+} from '../../../plugins/ledger/crash/crash-settlement.ts'
 import { overrideOf, ReducedPrices } from '../../../plugins/ledger/prices.ts'
 import { openCharge } from '../../../plugins/ledger/statements.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'

@@ -5,7 +5,10 @@ import { configuredCurrency } from '../../../../plugins/billing/currency.ts'
 import { freeze } from '../../../../plugins/billing/rule.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { Budgets } from '../../../../plugins/ledger/budgets/budgets.ts'
-import { checkpointCharge, settleCheckpoints } from '../../../../plugins/ledger/crash-settlement.ts'
+import {
+  checkpointCharge,
+  settleCheckpoints,
+} from '../../../../plugins/ledger/crash/crash-settlement.ts'
 import {
   keepHold,
   keptHoldOf,

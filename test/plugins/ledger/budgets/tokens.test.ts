@@ -11,7 +11,10 @@ import { migrations as accountTables } from '../../../../plugins/credentials/tab
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { Budgets } from '../../../../plugins/ledger/budgets/budgets.ts'
 import { openWindow } from '../../../../plugins/ledger/budgets/tables.ts'
-import { checkpointCharge, settleCheckpoints } from '../../../../plugins/ledger/crash-settlement.ts'
+import {
+  checkpointCharge,
+  settleCheckpoints,
+} from '../../../../plugins/ledger/crash/crash-settlement.ts'
 import {
   keepHold,
   keptHoldOf,

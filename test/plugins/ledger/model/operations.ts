@@ -3,7 +3,7 @@
 import type { Statement } from '../../../../engine/plugin.ts'
 import { registration } from '../../../../engine/store/membership.ts'
 import { reapingList } from '../../../../engine/store/reaper.ts'
-import { releaseProcess } from '../../../../plugins/ledger/processes.ts'
+import { releaseProcess } from '../../../../plugins/ledger/crash/processes.ts'
 import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts'
 import {
   addCredit,

@@ -4,7 +4,10 @@ import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { freeze } from '../../../../plugins/billing/rule.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
-import { checkpointCharge, settleCheckpoints } from '../../../../plugins/ledger/crash-settlement.ts'
+import {
+  checkpointCharge,
+  settleCheckpoints,
+} from '../../../../plugins/ledger/crash/crash-settlement.ts'
 import {
   keepHold,
   keptHoldOf,

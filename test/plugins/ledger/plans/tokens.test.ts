@@ -6,7 +6,10 @@ import type { HostBase } from '../../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../../../engine/store/membership.ts'
 import { freeze } from '../../../../plugins/billing/rule.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
-import { checkpointCharge, settleCheckpoints } from '../../../../plugins/ledger/crash-settlement.ts'
+import {
+  checkpointCharge,
+  settleCheckpoints,
+} from '../../../../plugins/ledger/crash/crash-settlement.ts'
 import {
   keepHold,
   keptHoldOf,

@@ -1,7 +1,10 @@
 /** The column `served` of charges on both stores: every way in which a charge is written. */
 import t from 'tap'
 import { usagePage } from '../../../../plugins/account/usage-pages.ts'
-import { checkpointCharge, settleCheckpoints } from '../../../../plugins/ledger/crash-settlement.ts'
+import {
+  checkpointCharge,
+  settleCheckpoints,
+} from '../../../../plugins/ledger/crash/crash-settlement.ts'
 import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts'
 import { settleCharge } from '../../../../plugins/ledger/statements.ts'
 import {

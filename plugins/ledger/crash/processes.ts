@@ -1,12 +1,12 @@
 /** Statements that release the holds and leases of a crashed process, for the list that reaps
  *  it. */
-import type { Sql, Statement } from '../../engine/plugin.ts'
+import type { Sql, Statement } from '../../../engine/plugin.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
 
 const RELEASE_ALL = sql(
   'release all',
-  "UPDATE charges SET state = 'released', closed = ? WHERE process = ? AND state = 'open'",
+  "UPDATE charges SET state = 'released', closed = ?, reaped = 1 WHERE process = ? AND state = 'open'",
 )
 /** Fails while the process has a stream with a checkpoint: that is charged first, since reaping
  *  would release it. */

@@ -1,16 +1,17 @@
 /** Crash settlement: charges the calls of a crashed process by their last checkpoint, at the price
  *  of their hold. */
-import type { Database, Log, Row, Sql, Statement } from '../../engine/plugin.ts'
-import { price, priceParts } from '../billing/price.ts'
-import { type Rule, thaw } from '../billing/rule.ts'
-import { type Attribute, type Facts, toExactUsage } from '../billing/usage.ts'
-import type { Meters, Usage, UsagePart } from '../slots.ts'
-import { tokensUsed } from './budgets/tokens.ts'
-import { isCode } from './faults.ts'
-import { settledPart } from './plans/part.ts'
-import { nanosOf, settleCharge, windowsOf } from './statements.ts'
-import { walletsOf } from './wallet.ts'
-import { writeWithRetry } from './write-with-retry.ts'
+import type { Database, Log, Row, Sql, Statement } from '../../../engine/plugin.ts'
+import { price, priceParts } from '../../billing/price.ts'
+import { type Rule, thaw } from '../../billing/rule.ts'
+import { type Attribute, type Facts, toExactUsage } from '../../billing/usage.ts'
+import type { Meters, Usage, UsagePart } from '../../slots.ts'
+import { tokensUsed } from '../budgets/tokens.ts'
+import { isCode } from '../faults.ts'
+import { settledPart } from '../plans/part.ts'
+import { nanosOf, settleCharge, windowsOf } from '../statements.ts'
+import { walletsOf } from '../wallet.ts'
+import { writeWithRetry } from '../write-with-retry.ts'
+import { markReaped } from './late-charge.ts'
 
 /** The maximum number of rows in one read. */
 const BATCH = 500
@@ -128,7 +129,7 @@ const settleOne = async (
   now: number,
 ): Promise<void> => {
   try {
-    await writeWithRetry(database, [settlementOf(row, now)])
+    await writeWithRetry(database, [markReaped(String(row.request)), settlementOf(row, now)])
     log.info(
       { request: row.request },
       'a stream of a crashed process was charged at its last checkpoint',
