@@ -74,7 +74,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
 const CI_TESTS = [
   'engine/cli/{check-live,check-messages,command-line,explain,lint,plugin-new,quote}.test.ts',
   'engine/cli/doctor/configured.test.ts',
-  'engine/cli/{runtime,standalone,unread-output,unusable-store,import/litellm}.test.ts',
+  'engine/cli/{runtime,standalone,unread-output,unusable-store,import/{litellm,new-api-dumps}}.test.ts',
   'engine/config/{broken,other-gateways,plugin-order,plugins,problem-codes}.test.ts',
   'engine/config/compile/defaults.test.ts',
   'engine/config/yaml/{edited-files,parsed-text}.test.ts',

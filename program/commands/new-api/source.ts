@@ -1,5 +1,5 @@
 /** Reads the tables of new-api or one-api: from their SQLite file, or from a dump as one JSON file
- *  of tables, or as a folder with a JSON or CSV file for each table. */
+ *  of tables, or as a folder with a file for each table: JSON, JSON lines or CSV. */
 import { existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join, parse as parsePath } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -15,7 +15,7 @@ export const readTables = (path: string): Tables => {
   const tables = tablesIn(path)
   if (!tables.has('users') && !tables.has('channels'))
     throw new UsageError(
-      `${path} has neither a table users nor channels: give the SQLite file of new-api or one-api, a JSON file { "users": [ … ], … }, or a folder with users.json or users.csv`,
+      `${path} has neither a table users nor channels: give the SQLite file of new-api or one-api, a JSON file { "users": [ … ], … }, or a folder with users.json, users.jsonl or users.csv`,
     )
   return tables
 }
@@ -24,7 +24,7 @@ const tablesIn = (path: string): Tables => {
   if (!existsSync(path)) throw new UsageError(`cannot read ${path}: there is no such file`)
   if (statSync(path).isDirectory()) return folderTables(path)
   if (isSqlite(path)) return sqliteTables(path)
-  const document = parseJson(path)
+  const document = attempt(path, () => JSON.parse(readFileSync(path, 'utf8')) as unknown)
   if (!isFields(document)) throw new UsageError(`${path} must be an object of tables`)
   return new Map(Object.entries(document).map(([name, rows]) => [name, rowsIn(path, rows)]))
 }
@@ -33,8 +33,8 @@ const folderTables = (folder: string): Tables =>
     readdirSync(folder).flatMap(file => {
       const { name, ext } = parsePath(file)
       const path = join(folder, file)
-      if (ext === '.json') return [[name, rowsIn(path, parseJson(path))]]
-      return ext === '.csv' ? [[name, csvRows(readFileSync(path, 'utf8'))]] : []
+      if (ext === '.csv') return [[name, csvRows(readFileSync(path, 'utf8')).map(textCells)]]
+      return ['.json', '.jsonl'].includes(ext) ? [[name, rowsIn(path, jsonOf(path))]] : []
     }),
   )
 
@@ -66,24 +66,45 @@ const sqliteTables = (path: string): Tables => {
 }
 /** The history may have millions of rows, and is not carried. */
 const LIMITS: Readonly<Record<string, string>> = { logs: ' LIMIT 1' }
-/** JSON columns may be blobs. */
-const textCells = (row: Record<string, unknown>): TableRow =>
-  Object.fromEntries(
-    Object.entries(row).map(([name, value]) => [
-      name,
-      value instanceof Uint8Array ? Buffer.from(value).toString() : (value as Cell),
-    ]),
-  )
+/** JSON columns may be blobs, of PostgreSQL in hexadecimal digits, and values in JSON. */
+const textCells = (row: Readonly<Record<string, unknown>>): TableRow =>
+  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, cellOf(value)]))
+const cellOf = (value: unknown): Cell => {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString()
+  if (typeof value === 'object' && value !== null) return JSON.stringify(value)
+  const isBytes = typeof value === 'string' && /^\\x(?:[0-9a-f]{2})*$/.test(value)
+  return isBytes ? Buffer.from(value.slice(2), 'hex').toString() : (value as Cell)
+}
 
-const parseJson = (path: string): unknown => {
+const attempt = <Value>(path: string, read: () => Value): Value => {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'))
+    return read()
   } catch (error) {
     throw new UsageError(`cannot read ${path}: ${(error as Error).message}`)
   }
 }
+/** A list of rows, or a row in each line. */
+const jsonOf = (path: string): unknown =>
+  attempt(path, () => {
+    const text = readFileSync(path, 'utf8').trim()
+    if (text.startsWith('[') || text === 'null') return JSON.parse(text)
+    return jsonLines(text)
+  })
+/** `\copy` of PostgreSQL doubles each backslash, in its format `text`. */
+const jsonLines = (text: string): readonly unknown[] => {
+  const parse = (lines: string) =>
+    lines.split('\n').flatMap(line => (line.trim() === '' ? [] : [JSON.parse(line)]))
+  if (/(?<!\\)(?:\\\\)*\\(?!\\)/.test(text) || !text.includes('\\')) return parse(text)
+  try {
+    return parse(text.replaceAll('\\\\', '\\'))
+  } catch {
+    return parse(text)
+  }
+}
+/** `json_agg` of no rows is null. */
 const rowsIn = (path: string, value: unknown): readonly TableRow[] => {
-  if (Array.isArray(value) && value.every(isFields)) return value as unknown as TableRow[]
+  if (value === null) return []
+  if (Array.isArray(value) && value.every(isFields)) return value.map(textCells)
   throw new UsageError(`${path}: a table must be a list of rows, each an object`)
 }
 
