@@ -15,7 +15,7 @@ const CI_FILES = [
   'test/suites/ci/*.test.ts',
   'test/suites/{commands,prebuild,release}.test.ts',
   'test/examples/*.test.ts',
-  'test/docs/{blocks,readme,guide-commands,editor,plugins,plugin-*}.test.ts',
+  'test/docs/{blocks,readme,guide-commands,jobs,editor,plugins,plugin-*}.test.ts',
   'test/bench/{bench,scale/fixture}.test.ts',
   'test/laws/{environment,laws}.test.ts',
   'test/chaos/**/*.test.ts',

@@ -1,8 +1,8 @@
 /** docs/errors.md is made from the error tables of the source, and explains each code. */
 import t from 'tap'
 import { pageOf } from './blocks.ts'
-import { entriesOf } from './error-tables.ts'
 import { differences, errorsPage, explanations, sourceErrors } from './errors-page.ts'
+import { entriesOf } from './tables/error-tables.ts'
 
 t.test('docs/errors.md: is made from the tables of the source', async t => {
   const page = errorsPage(sourceErrors(), explanations())

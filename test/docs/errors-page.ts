@@ -8,7 +8,7 @@ import type { Dialect, ErrorRow } from '../../plugins/dialects/dialect.ts'
 import { type DialectName, dialects, render } from '../../plugins/dialects/index.ts'
 import { fakeExchange } from '../helpers/gateway/fake-exchange.ts'
 import { pageOf } from './blocks.ts'
-import { type ErrorEntry, errorEntries } from './error-tables.ts'
+import { type ErrorEntry, errorEntries } from './tables/error-tables.ts'
 
 const PAGE = fileURLToPath(new URL('../../docs/errors.md', import.meta.url))
 const NAMES = Object.keys(dialects) as DialectName[]
