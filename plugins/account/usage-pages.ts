@@ -270,12 +270,11 @@ const valuesOf = (filters: CallFilters, by: By): readonly Value[] => {
   const ofCharges = by === 'call' ? [name, name, value, rule, rule] : []
   return [model, model, key, key, state, state, ...ofCharges]
 }
-/** Of the rows of sums; undefined for lists of calls. Sums of tags, of the models of a tag and of
- *  members have none. */
+/** Of the rows of sums; undefined for lists of calls. Sums of the models of a tag have none. */
 const latenciesIn = async (database: Pick<Database, 'read'>, query: UsageQuery) => {
   const { by } = query
   if (by === 'call' || by === 'failed') return undefined
-  if (by === 'tag' || by === 'member' || hasTag(query)) return () => NO_LATENCIES
+  if (hasTag(query)) return () => NO_LATENCIES
   const latencies = await latenciesBy(database, Date.now(), { ...query, by })
   return ({ name }: Row) => latencies.get(String(name)) ?? NO_LATENCIES
 }

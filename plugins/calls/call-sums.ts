@@ -4,11 +4,13 @@
  *  Sums that the store does not take are lost, as are those of the last seconds of a killed
  *  process: money is in the ledger. */
 import type { Host } from '../../engine/plugin.ts'
+import type { Tags } from '../slots.ts'
 import { BackgroundWrites, type Parts } from './background-writes.ts'
 import { addTime, emptyHistogram } from './histogram.ts'
 import {
   addParts,
   addSums,
+  addTagTimes,
   addTimes,
   type PartKind,
   removeOldSums,
@@ -42,6 +44,7 @@ export interface EndedCall {
   readonly output: number
   /** The decisions about it: see `CALL_PARTS`. */
   readonly parts?: readonly CallPart[] | undefined
+  readonly tags?: Tags | undefined
   /** ms to the first content and in all; absent for a call that failed, or has no usage. */
   readonly times?: { readonly first: number; readonly whole: number } | undefined
 }
@@ -53,7 +56,7 @@ export interface CallPart {
 /** The sums of this process. The plugin `observe` writes them to the store. */
 export const callSumsOf = (host: Pick<Host, 'share'> & Parts): CallSums => {
   const { database, log, metrics } = host
-  return host.share('call sums', '5', () => new CallSums({ database, log, metrics }))
+  return host.share('call sums', '6', () => new CallSums({ database, log, metrics }))
 }
 
 const newTimes = () => ({ first: emptyHistogram(), whole: emptyHistogram() })
@@ -66,6 +69,7 @@ type Own = NewTimes & {
   model: string
   failed: number
 }
+type OfTag = NewTimes & Omit<Own, 'model' | 'failed'> & { tag: string }
 type Counts = NewTimes & {
   calls: number
   failed: number
@@ -92,6 +96,7 @@ export class CallSums {
   #own = new Map<string, Own>()
   #all = new Map<string, All>()
   #byPart = new Map<string, Part>()
+  #byTag = new Map<string, OfTag>()
   readonly #writes: BackgroundWrites
 
   constructor(parts: Parts) {
@@ -104,7 +109,10 @@ export class CallSums {
       for (const part of call.parts ?? []) addCall(this.#partOf(call, part, span), call)
     }
     if (call.isFailed) this.#addFailure(call)
-    else if (call.times) this.#addToOwn(call, call.times)
+    else if (call.times) {
+      this.#addToOwn(call, call.times)
+      this.#addToTags(call, call.times)
+    }
   }
   /** Counts a call as failed that was added before: its work failed after its answer. */
   addLateFailure(call: Pick<EndedCall, 'entry' | 'upstream' | keyof Caller>): void {
@@ -118,11 +126,14 @@ export class CallSums {
   async flush(): Promise<void> {
     // In the order of their keys: processes that update the same rows wait, and do not deadlock.
     const [own, all, byPart] = [ordered(this.#own), ordered(this.#all), ordered(this.#byPart)]
+    const byTag = ordered(this.#byTag)
     if (own.length + all.length === 0) return
     this.#own = new Map()
     this.#all = new Map()
     this.#byPart = new Map()
-    const list = [...all.map(addSums), ...byPart.map(addParts), ...own.map(addTimes)]
+    this.#byTag = new Map()
+    const times = [...own.map(addTimes), ...byTag.map(addTagTimes)]
+    const list = [...all.map(addSums), ...byPart.map(addParts), ...times]
     if (!(await this.#writes.write(list))) this.#omit(list.length)
   }
   async remove(now: number): Promise<void> {
@@ -146,6 +157,18 @@ export class CallSums {
   #addToOwn(call: EndedCall, times: NonNullable<EndedCall['times']>): void {
     const own = this.#ownOf(call, call.model)
     if (own) addTimesTo(own, times)
+  }
+  #addToTags(
+    { at, account, key, member = 0, tags = {} }: EndedCall,
+    times: NonNullable<EndedCall['times']>,
+  ): void {
+    const day = Math.floor(at / DAY)
+    for (const [name, value] of Object.entries(tags)) {
+      const tag = `${name}=${value}`
+      const make = () => ({ ...newTimes(), day, account, key, member, tag })
+      const row = this.#rowOf(this.#byTag, `${day} ${account} ${key} ${member} ${tag}`, make)
+      if (row) addTimesTo(row, times)
+    }
   }
   #addFailure(call: Caller): void {
     const own = this.#ownOf(call, '')

@@ -20,7 +20,13 @@ import {
 type Reader = Pick<Database, 'read'>
 const DAY = SPANS.day
 
-const TIMES = { day: timesBy('day'), model: timesBy('model'), key: timesBy('key') } as const
+const TIMES = {
+  day: timesBy('day'),
+  model: timesBy('model'),
+  key: timesBy('key'),
+  member: timesBy('member'),
+  tag: timesBy('tag'),
+} as const
 type TimeGroup = keyof typeof TIMES
 export type Latencies = ReturnType<typeof latenciesOf>
 export const NO_LATENCIES: Latencies = latenciesOf({})
@@ -39,7 +45,7 @@ const daysOf = (now: number, { from, to }: { readonly from: number; readonly to:
   first: Math.floor(Math.max(from, now - RETENTION.times) / DAY),
   last: Math.ceil(Math.min(to, now + DAY) / DAY),
 })
-/** By the number of the day, the model or the key. */
+/** By the number of the day, the key or the member, or by the model or the tag. */
 export const latenciesBy = async (
   database: Reader,
   now: number,

@@ -2,7 +2,7 @@
  *  customers, and sums by model and upstream for operators. */
 import { DURATIONS } from '../../engine/kit.ts'
 import type { Sql, Statement } from '../../engine/plugin.ts'
-import { CALLER_VALUE, madeByCaller, ofMember } from './call-member.ts'
+import { CALLER_VALUE, madeByCaller, memberOfCall, ofMember } from './call-member.ts'
 import { BUCKET_COLUMNS, bucketValues, type Histogram } from './histogram.ts'
 import { DAYS, IN_LIST } from './number-lists.ts'
 
@@ -37,6 +37,16 @@ export const CALL_SUMS = `
     upstream TEXT NOT NULL,
     ${counts(ALL_COLUMNS)},
     PRIMARY KEY (span, at, model, upstream)) WITHOUT ROWID`
+
+/** Times of calls by each of their tags, such as `project=alpha`. `key` as in `call_times`. */
+export const TAG_TIMES = `
+  CREATE TABLE tag_times (
+    day BIGINT NOT NULL,
+    account BIGINT NOT NULL,
+    key BIGINT NOT NULL,
+    tag TEXT NOT NULL,
+    ${counts(BUCKET_COLUMNS)},
+    PRIMARY KEY (day, account, key, tag)) WITHOUT ROWID`
 
 /** Sums of calls by decisions about them. `kind`: `rule`, `cache` or `guard`; `part`: the name of
  *  the rule, empty for calls that none held for; the result of the cache; a guard with its action,
@@ -75,6 +85,9 @@ const OF_CALLERS = ['failed', ...BUCKET_COLUMNS]
 const ADD_TIMES = addTo('call_times', ['day', 'account', 'key', 'model'], OF_CALLERS, {
   key: CALLER_VALUE,
 })
+const ADD_TAG_TIMES = addTo('tag_times', ['day', 'account', 'key', 'tag'], BUCKET_COLUMNS, {
+  key: CALLER_VALUE,
+})
 const ADD_SUMS = addTo('call_sums', ['span', 'at', 'model', 'upstream'], ALL_COLUMNS)
 const ADD_PARTS = addTo('call_parts', ['span', 'at', 'kind', 'model', 'part'], ALL_COLUMNS)
 
@@ -82,13 +95,15 @@ interface Times {
   readonly first: Histogram
   readonly whole: Histogram
 }
-export interface OwnTimes extends Times {
+interface CallerTimes extends Times {
   readonly day: number
   readonly account: number
   /** 0: without one. */
   readonly key: number
   /** 0: the account itself. */
   readonly member: number
+}
+export interface OwnTimes extends CallerTimes {
   /** Empty for failed calls. */
   readonly model: string
   readonly failed: number
@@ -96,6 +111,13 @@ export interface OwnTimes extends Times {
 export const addTimes = ({ day, account, key, member, ...own }: OwnTimes): Statement => ({
   sql: ADD_TIMES,
   values: [day, account, key, member, own.model, own.failed, ...bucketValues(own.first, own.whole)],
+})
+export interface TagTimes extends CallerTimes {
+  readonly tag: string
+}
+export const addTagTimes = ({ day, account, key, member, tag, ...own }: TagTimes): Statement => ({
+  sql: ADD_TAG_TIMES,
+  values: [day, account, key, member, tag, ...bucketValues(own.first, own.whole)],
 })
 interface AllSums extends Times, Readonly<Record<(typeof SUMMED)[number], number | bigint>> {
   readonly span: number
@@ -136,14 +158,16 @@ export const addParts = (sums: PartSums): Statement => ({
   ],
 })
 
-const OLD_TIMES = sql('old times', 'DELETE FROM call_times WHERE day < ?')
+const OLD_TIMES = ['call_times', 'tag_times'].map(table =>
+  sql(`old ${table}`, `DELETE FROM ${table} WHERE day < ?`),
+)
 const OLD_SUMS = ['call_sums', 'call_parts'].map(table =>
   sql(`old ${table}`, `DELETE FROM ${table} WHERE span = ? AND at < ?`),
 )
 /** Ages at which sums are deleted, in ms. */
 export const RETENTION = { times: 92 * DAY, hour: 8 * DAY, day: 400 * DAY } as const
 export const removeOldSums = (now: number): readonly Statement[] => [
-  { sql: OLD_TIMES, values: [Math.floor((now - RETENTION.times) / DAY)] },
+  ...OLD_TIMES.map(sql => ({ sql, values: [Math.floor((now - RETENTION.times) / DAY)] })),
   ...(
     [
       [SPANS.hour, RETENTION.hour],
@@ -185,15 +209,20 @@ export const addWholeHours = (next: number, now: number): Statement | undefined 
 
 // ---------------------------------------------------------------- reading
 
-/** Times of an account by `day`, `model` or `key`. Parameters: first day, day after the last
+/** Times of an account by day, model, key, member or tag. Parameters: first day, day after the last
  *  (twice), account, a member (twice, null for all). One search a day finds the rows of the
  *  account. */
-export const timesBy = (group: 'day' | 'model' | 'key'): Sql => {
+export const timesBy = (group: 'day' | 'model' | 'key' | 'member' | 'tag'): Sql => {
   const madeBy = madeByCaller('c.key')
-  const column = group === 'key' ? madeBy.key : `c.${group}`
+  const columns: Partial<Record<typeof group, string>> = {
+    key: madeBy.key,
+    member: memberOfCall(madeBy),
+  }
+  const column = columns[group] ?? `c.${group}`
+  const table = group === 'tag' ? 'tag_times' : 'call_times'
   return sql(
     `times by ${group}`,
-    `SELECT ${column} AS name, ${sumsOf(BUCKET_COLUMNS)} FROM ${DAYS} d CROSS JOIN call_times c
+    `SELECT ${column} AS name, ${sumsOf(BUCKET_COLUMNS)} FROM ${DAYS} d CROSS JOIN ${table} c
      WHERE c.day = d.day AND c.day < ? AND c.account = ? AND ${ofMember(madeBy)} GROUP BY ${column}`,
   )
 }

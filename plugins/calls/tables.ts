@@ -1,6 +1,6 @@
 /** The tables of calls: what is kept of them beside their charges. Times in ms since 1970. */
 import type { Migration } from '../../engine/plugin.ts'
-import { CALL_PARTS, CALL_SUMS, FAILED_OF_CALLERS } from './sum-statements.ts'
+import { CALL_PARTS, CALL_SUMS, FAILED_OF_CALLERS, TAG_TIMES } from './sum-statements.ts'
 
 /** `account` 0: the call had no valid credential. `omitted`: failed calls of the account since its
  *  row before that are not kept. `attempts`: JSON, for operators. `bytes`: of the texts. `cost`:
@@ -33,4 +33,5 @@ export const migrations: readonly Migration[] = [
   { number: 3, text: MEMBER },
   { number: 4, text: CALL_PARTS },
   { number: 5, text: FAILED_OF_CALLERS },
+  { number: 6, text: TAG_TIMES },
 ]

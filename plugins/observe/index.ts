@@ -31,6 +31,7 @@ import {
   type Meters,
   MODEL,
   RULE,
+  TAGS,
   UNREACHABLE,
   USAGE,
 } from '../slots.ts'
@@ -170,6 +171,7 @@ class Observer implements Stage {
       cached,
       output,
       parts: partsOf(exchange),
+      tags: slots.get(TAGS),
       times: meters && !isFailed ? { first, whole: ms.whole } : undefined,
     })
   }

@@ -126,6 +126,29 @@ for (const { engine, database } of await startBoth(t, migrations))
     t.same([...ofMember.keys()].sort(), ['0', '7'], 'also without a key')
     const byKey = await latenciesBy(database, NOW, { ...member, member: undefined })
     t.same([...byKey.keys()].sort(), ['0', '7'], 'a key that has moved has one row')
+    const latencies = async (query: object) => {
+      const rows = await latenciesBy(database, NOW, { ...member, ...query })
+      return [...rows].map(([name, { p50_ms: ms }]) => [name, Number(ms) > 2_000]).sort()
+    }
+    sums.add(call({ member: 4, tags: { project: 'a', feature: 'x' } }))
+    const slow = { tags: { project: 'b' }, times: { first: 2_500, whole: 9_000 } }
+    sums.add(call({ key: 7, member: 3, ...slow }))
+    sums.add(call({ isFailed: true, tags: { project: 'c' }, times: undefined }))
+    sums.add(call({ account: 2, tags: { project: 'd' } }))
+    await sums.flush()
+    const everyone = { member: undefined }
+    t.same(await latencies({ by: 'member', ...everyone }), [
+      ['0', false],
+      ['3', false],
+      ['4', false],
+    ])
+    t.same(await latencies({ by: 'member' }), [['3', false]])
+    t.same(await latencies({ by: 'tag', ...everyone }), [
+      ['feature=x', false],
+      ['project=a', false],
+      ['project=b', true],
+    ])
+    t.same(await latencies({ by: 'tag' }), [['project=b', true]], 'those of a member')
     const before = { account: 1, by: 'day', from: NOW - 9 * DAY, to: NOW - 8 * DAY } as const
     t.equal((await latenciesBy(database, NOW, before)).size, 0)
 
@@ -133,16 +156,16 @@ for (const { engine, database } of await startBoth(t, migrations))
     const actor = { via: 'admin API', name: 'root', account: 1 } as const
     const traffic = (args: object) => runAs<TrafficRow[]>({ host, actor }, 'traffic list', args)
     t.match(await traffic({}), [
-      { name: 'm', calls: 105, failed: 1, input_tokens: 1_260, cost: '0.000000525' },
+      { name: 'm', calls: 109, failed: 2, input_tokens: 1_308, cost: '0.000000545' },
       { name: '*', calls: 1, failed: 0 },
     ])
     t.match(await traffic({ by: 'upstream', since: '30d' }), [
-      { name: 'up', calls: 105, failed: 1 },
+      { name: 'up', calls: 109, failed: 2 },
       { name: '', calls: 1, failed: 1, p50_ms: null },
       { name: 'other', calls: 1 },
     ])
     t.match(await traffic({ by: 'day', since: '3d' }), [
-      { name: new Date(NOW).toISOString().slice(0, 10), calls: 106 },
+      { name: new Date(NOW).toISOString().slice(0, 10), calls: 110 },
       { name: new Date(NOW - 2 * DAY).toISOString().slice(0, 10), failed: 1 },
     ])
     t.equal((await traffic({ by: 'hour', top: 1 })).length, 1)
@@ -156,6 +179,7 @@ for (const { engine, database } of await startBoth(t, migrations))
 
     await sums.remove(NOW + 500 * DAY)
     t.equal((await sumsOfAll(database, 'day', { from: 0, to: NOW }, 10)).length, 0, 'removed')
+    t.same(await latencies({ by: 'tag', ...everyone }), [])
   })
 
 for (const { engine, database } of await startBoth(t, migrations))
