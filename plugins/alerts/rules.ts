@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import type { GatewayStatus, HostBase } from '../../engine/plugin.ts'
+import { configuredCurrency } from '../billing/currency.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
 import { UNCOLLECTED_SINCE } from '../ledger/views/uncollected.ts'
 import type { Balances } from './balances.ts'
@@ -179,12 +180,13 @@ const taskUnknown: Reader<'task_unknown'> = (_, { windows }) =>
 const uncollected: Reader<'uncollected'> = async ({ above, window }, { host, now }) => {
   const rows = await host.database.read(UNCOLLECTED_SINCE, [now - window])
   const bound = parseMoney(above)
+  const { name: currency } = configuredCurrency(host)
   const observations = rows.map(({ model, amount, calls }): Observation => {
     const nanos = BigInt((amount ?? 0) as bigint | number)
     return {
       object: String(model),
       isBroken: nanos > bound,
-      text: `${printMoney(nanos)} of ${calls} calls of ${model} could not be collected in ${minutesOf(window)}.`,
+      text: `${printMoney(nanos)} ${currency} of ${calls} calls of ${model} could not be collected in ${minutesOf(window)}.`,
     }
   })
   return { observations, isComplete: true }

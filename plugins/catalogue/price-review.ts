@@ -4,7 +4,6 @@ import { isFields } from '../../engine/kit.ts'
 import type { Advise, CommandParts, Document, Effect, Json } from '../../engine/plugin.ts'
 import { compileCurrency } from '../billing/currency.ts'
 import { SUM_OF } from '../billing/meters.ts'
-import { printMoney } from '../billing/money.ts'
 import { printRate, type Rate } from '../billing/rate.ts'
 import { compileRule, type Rule } from '../billing/rule.ts'
 import type { BillingOptions } from '../billing/schema.ts'
@@ -187,7 +186,7 @@ const adviseOnRule = (
       [...at, 'price'],
       'warning',
       'ZERO_PRICE',
-      `every price of "${name}" is 0, so calls cost ${printMoney(0n)}; write \`free: true\` if that is meant`,
+      `every price of "${name}" is 0, so calls cost nothing; write \`free: true\` if that is meant`,
     )
 }
 

@@ -1,5 +1,6 @@
 /** The accounts of the store in the form of a declared account, with the numbers of their keys. */
 import type { HostBase, Json } from '../../engine/plugin.ts'
+import { configuredCurrency } from '../billing/currency.ts'
 import { TOKEN_PREFIX } from '../credentials/secret.ts'
 import { runWhole } from '../operator/command-line.ts'
 import { reasonsToKeep } from '../operator/money.ts'
@@ -57,7 +58,10 @@ export const readStored = async (
     const members = isIncluded
       ? await list<MemberView>(membersList, { account: account.id, limit: 1_000 })
       : []
-    const reasons = mayDelete && !isIncluded ? await reasonsToKeep(host.database, account.id) : []
+    const reasons =
+      mayDelete && !isIncluded
+        ? await reasonsToKeep(host.database, account.id, configuredCurrency(host).name)
+        : []
     const keys = keysByAccount.get(name) ?? []
     const budgets = isIncluded
       ? await list<BudgetView>(budgetsList, { account: `${account.id}`, limit: 1_000 })

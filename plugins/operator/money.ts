@@ -137,10 +137,11 @@ const fundsOf = async (database: Pick<Database, 'read'>, account: NamedAccount) 
   )
   return { ...account, balance: balance ?? '0', used: used ?? '0', overdraft: overdraft ?? '0' }
 }
-/** Open matters that keep an account from being deleted. */
+/** Open matters that keep an account from being deleted. `currency`: its code. */
 export const reasonsToKeep = async (
   database: Pick<Database, 'read'>,
   account: number,
+  currency: string,
 ): Promise<readonly string[]> => {
   const [wallet, [openHolds]] = await Promise.all([
     readWallet(database, account),
@@ -148,8 +149,10 @@ export const reasonsToKeep = async (
   ])
   const [balance, onHold] = [nanosOf(wallet?.balance), nanosOf(openHolds?.held)]
   return [
-    ...(balance === 0n ? [] : [`a balance of ${printMoney(balance)}`]),
-    ...(onHold === 0n ? [] : [`running calls or open tasks, which hold ${printMoney(onHold)}`]),
+    ...(balance === 0n ? [] : [`a balance of ${printMoney(balance)} ${currency}`]),
+    ...(onHold === 0n
+      ? []
+      : [`running calls or open tasks, which hold ${printMoney(onHold)} ${currency}`]),
   ]
 }
 

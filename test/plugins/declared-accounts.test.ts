@@ -347,13 +347,13 @@ for (const { engine, database } of await startBoth(t, []))
       const before = await exported()
       const { rich: _, poor: __, ...others } = before
       const preview = await apply(others, '--prune', '--dry-run')
-      t.match(preview, { exit: 1, out: /account rich +active +kept: it has a balance of 5/ })
+      t.match(preview, { exit: 1, out: /account rich +active +kept: it has a balance of 5 CNY/ })
       t.match(preview.out, /account poor +active +deleted/)
       const { exit, err } = await apply(others, '--prune')
       t.equal(exit, 2)
       t.match(
         err,
-        /cannot delete account rich \(kept: it has a balance of 5\)\. .*Nothing was changed/,
+        /cannot delete account rich \(kept: it has a balance of 5 CNY\)\. .*Nothing was changed/,
       )
       t.same(await exported(), before)
       await runWhole(operationNamed('accounts delete'), { account: rich, force: true }, host)

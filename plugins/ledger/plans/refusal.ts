@@ -22,11 +22,12 @@ const fault = errors({
 })
 
 /** Other calls hold the money for the next window. */
-export const renewalWaits = ({ name, price = 0n }: Plan): Fault =>
-  fault('PLAN_RENEWAL', [name, printMoney(price)], { headers: { 'retry-after': '1' } })
+export const renewalWaits = (plan: Plan): Fault =>
+  fault('PLAN_RENEWAL', [plan.name, priceOf(plan)], { headers: { 'retry-after': '1' } })
 /** The plan has ended, and nothing else may pay. */
-export const planUnpaid = ({ name, price = 0n }: Plan): Fault =>
-  fault('PLAN_UNPAID', [name, printMoney(price)], { headers: { 'x-should-retry': 'false' } })
+export const planUnpaid = (plan: Plan): Fault =>
+  fault('PLAN_UNPAID', [plan.name, priceOf(plan)], { headers: { 'x-should-retry': 'false' } })
+const priceOf = ({ price = 0n, currency }: Plan): string => `${printMoney(price)} ${currency}`
 export const planExhausted = (
   { plan, wallet, amount = plan.amount, end }: PlanWindow,
   refused: Parameters<typeof describeShortage>[1],

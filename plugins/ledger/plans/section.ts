@@ -88,6 +88,8 @@ export interface Plan {
   readonly after: 'wallet' | 'refuse'
   /** Nanos for each window; undefined: customers cannot buy it. */
   readonly price: bigint | undefined
+  /** The code of the currency of `price`, for messages. */
+  readonly currency: string
   /** The part of an unused rest that moves to the next window, at most, in the unit of the plan;
    *  undefined: none. */
   readonly rollover: bigint | undefined
@@ -175,6 +177,7 @@ export const plansIn = (host: Pick<HostBase, 'section'>): ReadonlyMap<string, Pl
         after,
         models: models && new Set(models),
         price: price === undefined ? undefined : amountOf(price, [], checks),
+        currency: currency.name,
         renews: renew === 'auto',
         rollover: rollover === undefined ? undefined : rolloverOf(rollover, limit, [], checks),
       }

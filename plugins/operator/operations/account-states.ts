@@ -1,5 +1,6 @@
 /** Operations that let accounts in, suspend them and end them. */
 import { flag, object } from '../../../engine/config/shape.ts'
+import { configuredCurrency } from '../../billing/currency.ts'
 import { fault as storeFault } from '../../credentials/faults.ts'
 import { findAccount, type NamedAccount } from '../../credentials/find.ts'
 import { deleteAccount, suspendAccount } from '../../credentials/statements.ts'
@@ -54,11 +55,11 @@ export const accountsDelete = operation({
     print: ({ id, name, state }) => singleRow({ id, name, state }),
   },
   async run(context, { account: nameOrId, force = false }) {
-    const { store, now } = context
+    const { host, store, now } = context
     const account = await findAccount(store, nameOrId)
     refuseSelf(context, account)
     const { id, name } = account
-    const reasons = await reasonsToKeep(store, id)
+    const reasons = await reasonsToKeep(store, id, configuredCurrency(host).name)
     if (reasons.length > 0 && !force)
       throw storeFault('ACCOUNT_IN_USE', [name, reasons.join(' and ')])
     await store.change(deleteAccount(id, name, now), {

@@ -31,6 +31,7 @@ const BOUGHT = {
   after: 'wallet',
   price: PRICE,
   renews: true,
+  currency: 'CNY',
   rollover: UNIT,
 } as const
 

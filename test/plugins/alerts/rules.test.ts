@@ -153,7 +153,7 @@ t.test(
       const overrun = await call(books, await books.ledger(), 'r1', payerOf(1), 9n)
       if (overrun.settle) await overrun.settle(9n, 5n)
     }
-    const words = /^firing m: 0\.000000005 of 1 calls of m could not be collected in 60 min\.$/
+    const words = /^firing m: 0\.000000005 CNY of 1 calls of m could not be collected in 60 min\.$/
     await seesOneOfEach(t, watch, [overspend, () => watch.look(HOUR)], words)
   },
 )

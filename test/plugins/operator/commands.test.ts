@@ -140,12 +140,12 @@ for (const { engine, database, host: base, account, key, token, route } of both)
       const systemToken = await token(leaver)
       t.match(await run(t, 'accounts', 'delete', 'leaver'), {
         exit: 3,
-        err: /has a balance of 1\. /,
+        err: /has a balance of 1 CNY\. /,
       })
       await call({ database }, ledger, `req_${engine}_hold`, payerOf(leaver), UNIT / 2n)
       t.match(await run(t, 'accounts', 'delete', 'leaver'), {
         exit: 3,
-        err: /a balance of 1 and running calls or open tasks, which hold 0\.5\./,
+        err: /a balance of 1 CNY and running calls or open tasks, which hold 0\.5 CNY\./,
       })
       t.match(await route('key')({ headers: { 'x-api-key': text } }), { name: 'leaver' })
       t.match(await run(t, 'accounts', 'delete', 'leaver', '--force'), { exit: 0, out: /deleted/ })

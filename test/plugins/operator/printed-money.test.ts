@@ -1,6 +1,9 @@
 /** Every command prints the currency beside each amount: in the head of the column, or behind it.
  *  Results are made from the schemas of the operations, so that a new amount is met, too. */
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type ArrayExpressionElement, parseSync, Visitor } from 'oxc-parser'
 import t from 'tap'
 import { printedOf } from '../../../plugins/operator/command-line.ts'
 import { moneyMembers, withCurrency } from '../../../plugins/operator/printed-money.ts'
@@ -99,6 +102,70 @@ t.test('amounts of commands: every command is an operation, or listed here', asy
     name => !operations.has(name) && !(name in OTHERS) && !WITHOUT.test(name),
   )
   t.same(unknown, [])
+})
+
+/** Texts that their callers complete. */
+const NAMED_BY_CALLERS: Readonly<Record<string, string>> = {
+  'billing/formula.ts': 'a formula, which has its currency behind it',
+}
+const PLUGINS = fileURLToPath(new URL('../../../plugins', import.meta.url))
+const PRINTERS: readonly string[] = ['printMoney', 'roundMoney']
+const isAmount = (node: ArrayExpressionElement): boolean =>
+  node?.type === 'CallExpression' &&
+  node.callee.type === 'Identifier' &&
+  PRINTERS.includes(node.callee.name)
+/** Amounts in texts of a source without their currency: in a template, in front of something else
+ *  than the currency; or as a value of an error's text. */
+const bareTexts = (source: string): readonly string[] => {
+  const bare: string[] = []
+  const textOf = ({ start, end }: { readonly start: number; readonly end: number }) =>
+    source.slice(start, end)
+  new Visitor({
+    TemplateLiteral(node) {
+      for (const [at, each] of node.expressions.entries()) {
+        const next = node.expressions[at + 1]
+        const isNamed =
+          node.quasis[at + 1]?.value.raw === ' ' && next && /currency$/i.test(textOf(next))
+        if (isAmount(each) && !isNamed) bare.push(textOf(node))
+      }
+    },
+    CallExpression(node) {
+      if (node.callee.type !== 'Identifier' || !/fault$/i.test(node.callee.name)) return
+      for (const values of node.arguments)
+        if (values.type === 'ArrayExpression' && values.elements.some(isAmount))
+          bare.push(textOf(node))
+    },
+  }).visit(parseSync('source.ts', source).program)
+  return bare
+}
+
+t.test('amounts in texts and errors: have their currency', async t => {
+  const files = globSync('**/*.ts', { cwd: PLUGINS }).filter(
+    file => !file.includes('client/') && !(file in NAMED_BY_CALLERS),
+  )
+  for (const file of files) t.same(bareTexts(readFileSync(join(PLUGINS, file), 'utf8')), [], file)
+  t.same(
+    bareTexts(
+      "throw fault('A', [name, printMoney(a)]); const b = `${printMoney(b)} of it, ${roundMoney(c)} ${currency}`",
+    ).length,
+    2,
+    'both forms are noticed',
+  )
+})
+
+t.test('actions list: prints no amounts of what was changed', async t => {
+  const operation = OPERATIONS.find(({ name }) => name === 'actions list')
+  if (!operation) throw new Error('there is no such operation')
+  const amounts = { balance: '800000.25', credited: '800001.25' }
+  const [action] = sampleOf(operation.result) as readonly object[]
+  const { rows, json } = printedOf(
+    operation,
+    [{ ...action, before: amounts, after: amounts }],
+    'CNY',
+  )
+  t.equal(rows?.length, 1)
+  t.notMatch(JSON.stringify(rows), AMOUNT)
+  t.match(JSON.stringify(json), '800001.25')
 })
 
 t.test('amounts of rows: a cell with a unit keeps the head of its column', async t => {

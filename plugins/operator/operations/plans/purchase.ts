@@ -77,7 +77,7 @@ export const buy = operation({
  *  plan renews itself again. Throws PLAN_NOT_SOLD, PLAN_UNAFFORDABLE or PLAN_CHANGED. */
 const pay = async (context: Context, account: NamedAccount, plan: Plan): Promise<bigint> => {
   const { store, now } = context
-  const { name, price, renews } = plan
+  const { name, price, renews, currency } = plan
   if (price === undefined) throw fault('PLAN_NOT_SOLD', [name])
   let [payments, changes] = [PAYMENT_ATTEMPTS, ATTEMPTS]
   for (;;) {
@@ -104,7 +104,10 @@ const pay = async (context: Context, account: NamedAccount, plan: Plan): Promise
     // Calls, or leases of processes, may hold the money for a moment.
     const { available, total } = await fundsOf(store, account.id)
     if (total < price || --payments === 0)
-      throw fault('PLAN_UNAFFORDABLE', [printMoney(price), printMoney(available)])
+      throw fault('PLAN_UNAFFORDABLE', [
+        `${printMoney(price)} ${currency}`,
+        `${printMoney(available)} ${currency}`,
+      ])
     await pause(PAYMENT_PAUSE)
   }
 }
