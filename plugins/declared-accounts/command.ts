@@ -186,8 +186,9 @@ export const exportAccounts: SingleCommand = {
         ]),
       ),
     }
-    const { stringify } = await import('yaml')
-    return { text: stringify(document).trimEnd(), json: document }
+    // As in `readSource`.
+    const { default: yaml } = await import('yaml')
+    return { text: yaml.stringify(document).trimEnd(), json: document }
   },
 }
 /** Removes members that have their default value. */

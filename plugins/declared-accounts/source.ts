@@ -23,7 +23,9 @@ export interface SourceFile {
 /** Throws a UsageError for a file that cannot be read, or that is not YAML. `-`: standard input. */
 export const readSource = async (file: string): Promise<SourceFile> => {
   // Loaded here: workers of the gateway, which never read such a file, have this module, too.
-  const { LineCounter, parseDocument } = await import('yaml')
+  // A CommonJS package that is bundled as a chunk of its own has its default export only.
+  const { default: yaml } = await import('yaml')
+  const { LineCounter, parseDocument } = yaml
   const name = file === '-' ? 'standard input' : file
   const lines = new LineCounter()
   const tree = parseDocument(readText(file), { lineCounter: lines, prettyErrors: false })

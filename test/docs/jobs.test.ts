@@ -106,9 +106,8 @@ const createRunner = ({ shell, folder: root }: Clone, place: string, rise = '') 
   const folder = join(root, place)
   const pathOf = (file: string) => join(folder, file)
   const runFile = pathOf('data/run.json')
-  // As installed: the environment of tests leaves the shipped plugins out.
-  let variables = 'unset TOLLGATE_PLUGINS\n'
-  if (rise) variables += `cd ${place}\nexport TOLLGATE_DATA=data\n`
+  // The folder of the clone is one of plugins of an operator's own; others use the shipped ones.
+  let variables = rise ? `unset TOLLGATE_PLUGINS\ncd ${place}\nexport TOLLGATE_DATA=data\n` : ''
   const program = `node ${rise}engine/bin.cjs`
   const stop = async (): Promise<string> => {
     if (!existsSync(runFile)) return ''
