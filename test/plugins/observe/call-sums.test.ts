@@ -319,7 +319,7 @@ t.test(`sums of calls: ${ROWS} rows of others are not read`, async t => {
      SELECT ${today} - i % 90, 1 + i / 900, 0, 'm' || (i / 90 % 10), 1 FROM n`,
   )
   for (const { name, text } of [
-    ...(['day', 'model', 'key'] as const).map(timesBy),
+    ...(['day', 'model', 'key', 'member', 'tag'] as const).map(timesBy),
     ...(['model', 'upstream', 'day'] as const).map(sumsBy),
     SUMS_BY_HOUR,
     NEXT_HOUR,
