@@ -247,7 +247,10 @@ t.test('rules: a chain of stored responses keeps its tags and its conversation',
     return { id, rule: response.headers.get('x-tollgate-rule') }
   }
   const firsts = await Promise.all(Array.from({ length: 10 }, () => respond('team=a')))
-  t.same(new Set(firsts.map(({ rule }) => rule)), new Set([null, 'a']))
+  const sides = () => new Set(firsts.map(({ rule }) => rule))
+  // Ten draws are of one side once in 512 runs.
+  while (sides().size < 2 && firsts.length < 60) firsts.push(await respond('team=a'))
+  t.same(sides(), new Set([null, 'a']))
   for (const { id, rule } of firsts) {
     t.equal((await respond('team=a', id)).rule, rule)
     t.equal((await respond('', id)).rule, null)
