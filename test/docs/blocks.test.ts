@@ -37,6 +37,7 @@ const TESTS: readonly (readonly [page: string, languages: string, test: string])
   ['docs/teams.md', 'sh', 'docs/guide-commands'],
   ['docs/webhooks.md', 'js json sh', 'docs/webhooks'],
   ['docs/zones.md', 'sh', 'journeys/upstreams/zones'],
+  ['docs/guides/jobs.md', 'yaml', 'docs/jobs'],
   ['docs/guides/*.md', 'nginx sh sql', 'docs/guide-commands'],
   ['examples/*.md', 'sh', 'examples/run-example'],
   ['examples/*/README.md', 'sh', 'examples/run-example'],
