@@ -9,8 +9,9 @@ import {
   checkpointOf,
   settleCheckpoints,
 } from '../../../plugins/ledger/crash/crash-settlement.ts'
+import { lateCharge } from '../../../plugins/ledger/crash/late-charge.ts'
 import { overrideOf, ReducedPrices } from '../../../plugins/ledger/prices.ts'
-import { openCharge } from '../../../plugins/ledger/statements.ts'
+import { openCharge, settleCharge } from '../../../plugins/ledger/statements.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
 import { ruleIn } from '../../helpers/money/billing.ts'
 import { openBooks, payerOf } from '../../helpers/money/ledger.ts'
@@ -103,6 +104,19 @@ for (const [at, books] of booksByEngine.entries())
     t.match(await row('a5'), { state: 'open' })
     await settleCheckpoints(database, SILENT_LOG, Date.now(), await ledger.process())
     t.match(await row('a5'), { state: 'settled', amount: 7_005_000 })
+    await open('own', 10n ** 9n)
+    await database.write([
+      settleCharge({
+        request: 'own',
+        amount: 1n,
+        uncollected: 0n,
+        isEstimated: false,
+        usage: '{}',
+        lines: '[]',
+        closedAt: 2,
+        wallets: [2],
+      }),
+    ])
     await open('a6', 10n ** 9n)
     await checkpoint('a6', Number.MAX_SAFE_INTEGER)
     await settleCheckpoints(database, SILENT_LOG, Date.now())
@@ -112,6 +126,22 @@ for (const [at, books] of booksByEngine.entries())
     t.match(await books.rows(text), [{ state: 'settled', amount: 1_000_000_000, rest: most }])
     await reapAll(database)
     t.match(await row('a4'), { state: 'released', amount: 0 })
+    const late = (request: string, nanos: bigint) =>
+      database.write([lateCharge(request, 1, nanos, Date.now())])
+    const debits = () =>
+      books.rows("SELECT request, amount FROM credits WHERE kind = 'debit' ORDER BY id")
+    await late('a1', 3_005_000n)
+    await late('own', 10n ** 9n)
+    t.same(await debits(), [], 'no rest, or closed by its own process')
+    for (let time = 0; time < 2; time++) {
+      await late('a1', 5_000_000n)
+      await late('a4', 2_000n)
+    }
+    const rests = [
+      { request: 'late a1', amount: -1_995_000 },
+      { request: 'late a4', amount: -2_000 },
+    ]
+    t.same(await debits(), rests, 'the rest of each reaped call, once')
     t.same(await audit(database), [])
   })
 
