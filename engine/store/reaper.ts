@@ -33,6 +33,13 @@ const SAME_BEAT = sql(
   'same beat',
   'UPDATE tollgate_processes SET beat = beat WHERE id = ? AND beat = ?',
 )
+/** Rejects with STILL_ALIVE if there was a heartbeat since. */
+const sameBeat = ({ name, beat }: Pick<Peer, 'name' | 'beat'>): Statement => ({
+  sql: SAME_BEAT,
+  values: [name, beat],
+  rows: 1,
+  otherwise: STILL_ALIVE,
+})
 const EXPIRE = sql('expire leases', 'DELETE FROM tollgate_leases WHERE process = ? RETURNING name')
 const REMOVE_ALL = sql('remove on-crash statements', 'DELETE FROM tollgate_wills WHERE client = ?')
 const STILL_ALIVE = 'STILL_ALIVE'
@@ -257,6 +264,8 @@ export class Reaper {
   async #reap(peer: Peer): Promise<void> {
     const { database, log, listeners } = this.#options
     const isHere = this.#isHere(peer)
+    // The calls of a process are ended before its row is removed: not if it is back meanwhile.
+    if (!isHere) await database.write([sameBeat(peer)])
     await reap({ database, log, listeners: listeners() }, peer, isHere || peer.folder === undefined)
     if (peer.key !== undefined && isHere && (await this.#isAlive(peer)) === false) {
       this.#folder?.remove(peer.key)
@@ -279,9 +288,12 @@ export class Reaper {
     }
   }
   /** Expires the leases of a silent process, so that another one can do its background work. */
-  async #expireLeases({ name, beat }: Peer): Promise<void> {
-    const same = { sql: SAME_BEAT, values: [name, beat], rows: 1, otherwise: STILL_ALIVE }
-    const rows = await this.#options.database.write([same, { sql: EXPIRE, values: [name] }])
+  async #expireLeases(peer: Peer): Promise<void> {
+    const { name } = peer
+    const rows = await this.#options.database.write([
+      sameBeat(peer),
+      { sql: EXPIRE, values: [name] },
+    ])
     if (rows[1]?.length) for (const listener of this.#peerLostListeners) listener()
   }
 }

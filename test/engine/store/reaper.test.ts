@@ -145,3 +145,15 @@ t.test('reaper: a failure is tried again at the next check', async t => {
     reaper.stop()
   }
 })
+
+t.test('reaper: the calls of another gateway are ended only if it is still silent', async t => {
+  const { reaper, actions, until, has } = start(t, {
+    rows: [ME, row('far', 'k-far', 'there', 0)],
+    failures: ['STILL_ALIVE'],
+  })
+  reaper.start()
+  await until(has('reap far'))
+  const first = actions.indexOf('STILL_ALIVEsame beat far')
+  t.ok(first >= 0 && first < actions.indexOf('before far'), actions.join(', '))
+  t.equal(actions.filter(action => action === 'before far').length, 1, 'not while it is back')
+})
