@@ -58,9 +58,9 @@ export interface Peer {
   readonly folder: string | undefined
   readonly isConnected: boolean | undefined
 }
-/** Logged with the folder of the crashed process. */
+/** Logged with the folder of the process before its calls are ended. */
 export const CRASHED_ELSEWHERE =
-  'a process of another gateway crashed: its calls are charged by their last counts in the store, its reservations were released'
+  'a process of another gateway counts as dead: its calls are ended and charged by their last counts in the store'
 /** Divisor of the check interval, and limit of such early checks, while a connection ends. */
 const SOONER = 10
 
@@ -263,18 +263,19 @@ export class Reaper {
   }
   async #reap(peer: Peer): Promise<void> {
     const { database, log, listeners } = this.#options
+    const { name: dead, folder } = peer
     const isHere = this.#isHere(peer)
-    // The calls of a process are ended before its row is removed: not if it is back meanwhile.
-    if (!isHere) await database.write([sameBeat(peer)])
+    if (!isHere) {
+      // The calls of a process are ended before its row is removed: not if it is back meanwhile.
+      await database.write([sameBeat(peer)])
+      if (folder !== undefined) log.warn({ dead, folder }, CRASHED_ELSEWHERE)
+    }
     await reap({ database, log, listeners: listeners() }, peer, isHere || peer.folder === undefined)
     if (peer.key !== undefined && isHere && (await this.#isAlive(peer)) === false) {
       this.#folder?.remove(peer.key)
       this.#reapedKeys.add(peer.key)
     }
-    const { name: dead, folder } = peer
-    if (isHere || folder === undefined)
-      log.info({ dead }, 'a process crashed: its reservations were released')
-    else log.warn({ dead, folder }, CRASHED_ELSEWHERE)
+    log.info({ dead }, 'a process crashed: its reservations were released')
     for (const listener of this.#peerLostListeners) listener()
   }
   /** A failure is retried at the next check and does not stop the other processes from being

@@ -97,8 +97,11 @@ export const createTree = (
   const watchTakeovers = (stream: Readable): void => {
     createInterface({ input: stream }).on('line', line => {
       if (!line.includes(CRASHED_ELSEWHERE)) return
-      const { folder } = JSON.parse(line) as { readonly folder: string }
-      takeovers.push({ folder, at: Date.now() })
+      const { folder, time } = JSON.parse(line) as {
+        readonly folder: string
+        readonly time: number
+      }
+      takeovers.push({ folder, at: time })
     })
   }
   /** The process that was killed last: the primary may not have noticed. */

@@ -60,7 +60,7 @@ const start = (t: Test, { rows, sockets = {}, owed = [], failures = [] }: Option
   }
   const reaper = new Reaper({
     database: { read, write, process: { key: 'k-me', folder } },
-    log,
+    log: { ...log, warn: ({ dead }: { dead?: string }) => dead && note(`warned of ${dead}`) },
     timeouts: TIMEOUTS,
     listeners: () => [listener, {}],
     isOwn: (name: string) => name === 'me',
@@ -156,4 +156,6 @@ t.test('reaper: the calls of another gateway are ended only if it is still silen
   const first = actions.indexOf('STILL_ALIVEsame beat far')
   t.ok(first >= 0 && first < actions.indexOf('before far'), actions.join(', '))
   t.equal(actions.filter(action => action === 'before far').length, 1, 'not while it is back')
+  t.ok(actions.indexOf('warned of far') < actions.indexOf('before far'), 'the log says it before')
+  t.equal(actions.filter(action => action === 'warned of far').length, 1)
 })
