@@ -23,7 +23,8 @@ const isInstalled = spawnSync(PROGRAM, ['--version']).status === 0
 const skip = !isInstalled && 'PgBouncer is not installed (apt-get install pgbouncer)'
 /** Root must not run it. */
 const NOBODY = 65_534
-/** ms: a connection that a pool has is there long before, even on a busy machine. */
+/** ms: a connection that a pool has is there long before, even on a busy machine, where PgBouncer
+ *  tries again a second after PostgreSQL refused one. */
 const LONG_WAIT = Math.min(scaled(10_000), 30_000)
 
 const startPooler = async (t: Test, url: string, mode: string, more = ''): Promise<string> => {
@@ -35,7 +36,7 @@ const startPooler = async (t: Test, url: string, mode: string, more = ''): Promi
   writeFileSync(join(folder, 'users.txt'), `"${username}" "${password}"\n`)
   writeFileSync(
     join(folder, 'pgbouncer.ini'),
-    `[databases]\n* = host=${hostname} port=${upstreamPort}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nauth_type = plain\nauth_file = ${folder}/users.txt\npool_mode = ${mode}\nunix_socket_dir =\nmax_client_conn = 200\ndefault_pool_size = 60\n${more}`,
+    `[databases]\n* = host=${hostname} port=${upstreamPort}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nauth_type = plain\nauth_file = ${folder}/users.txt\npool_mode = ${mode}\nunix_socket_dir =\nmax_client_conn = 200\nserver_login_retry = 1\ndefault_pool_size = 60\n${more}`,
   )
   if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY)
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
