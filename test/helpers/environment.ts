@@ -10,7 +10,16 @@ for (const name of Object.keys(process.env)) if (OPERATORS.test(name)) delete pr
 
 // Configurations of tests have the plugins of their own folders only. Tests of the shipped ones
 // delete this variable from the environment of their gateways.
-process.env.TOLLGATE_PLUGINS = 'none'
+const NO_PLUGINS = 'none'
+process.env.TOLLGATE_PLUGINS = NO_PLUGINS
+
+/** Lets the commands of this process use the shipped plugins until the end of the test. */
+export const useShippedPlugins = (t: { teardown(undo: () => void): void }): void => {
+  delete process.env.TOLLGATE_PLUGINS
+  t.teardown(() => {
+    process.env.TOLLGATE_PLUGINS = NO_PLUGINS
+  })
+}
 
 // Commands without a data folder keep their bundles here, not in the cache of the user.
 process.env.XDG_CACHE_HOME = fileURLToPath(new URL('../../.tap', import.meta.url))

@@ -1,5 +1,6 @@
 /** Runs many test files in one process: starting a process costs more than most files. Each file
  *  can also be run alone. */
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { scaled } from '../helpers/machine-speed.ts'
 import { testsOf } from './suites.ts'
@@ -14,7 +15,11 @@ export const runSuite = (name: string, group: 'npm' | 'ci' = 'npm'): void =>
     for (const file of testsOf(name, group)) {
       // A file that waits for a gateway which never serves would end the suite without its name.
       const late = setTimeout(() => t.comment(`${file} is not imported yet`), PATIENCE)
+      const before = { ...process.env }
       await import(new URL(`../${file}`, import.meta.url).href)
       clearTimeout(late)
+      // The tests of all other files would run with it.
+      if (!isDeepStrictEqual(before, { ...process.env }))
+        throw new Error(`${file} changes the environment outside of its tests`)
     }
   })

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { startThrowAwayGateway } from '../../../engine/cli/cases/throw-away-gateway.ts'
 import { usedFolder } from '../../helpers/cache.ts'
+import { useShippedPlugins } from '../../helpers/environment.ts'
 import { recordingTerminal, tollgate } from '../../helpers/gateway/command-line.ts'
 import { postTo } from '../../helpers/gateway/post.ts'
 import { operatorEnv } from '../../helpers/operator.ts'
@@ -11,10 +12,7 @@ import { temporaryFolder } from '../../helpers/store/store.ts'
 
 /** A folder for a new configuration, which uses the shipped plugins until the end of the test. */
 const newFolder = (t: Test): string => {
-  delete process.env.TOLLGATE_PLUGINS
-  t.teardown(() => {
-    process.env.TOLLGATE_PLUGINS = 'none'
-  })
+  useShippedPlugins(t)
   return temporaryFolder(t)
 }
 

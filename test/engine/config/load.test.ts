@@ -7,6 +7,7 @@ import { fromBlueprint, type LoadOptions, load, prepare } from '../../../engine/
 import { format, ProblemsError } from '../../../engine/config/problem.ts'
 import { fileSource } from '../../../engine/config/read.ts'
 import { errors } from '../../../engine/errors.ts'
+import { useShippedPlugins } from '../../helpers/environment.ts'
 import { fakeResources } from '../../helpers/gateway/test-server.ts'
 
 const STAMP = `export default {
@@ -260,11 +261,7 @@ routes: [{ path: POST /v1/chat/completions, errors: openai, auth: key, model: bo
 `
 
 t.test('load: a reload finds what it breaks in a file that has not changed', async t => {
-  const before = process.env.TOLLGATE_PLUGINS
-  t.teardown(() => {
-    if (before !== undefined) process.env.TOLLGATE_PLUGINS = before
-  })
-  delete process.env.TOLLGATE_PLUGINS
+  useShippedPlugins(t)
   const config = join(t.testdir({ 'models.yaml': MODELS }), 'routes.yaml')
   const EUR = '{ name: USD, rates: { EUR: 2 } }'
   const prepareWith = async (text: string, last?: Awaited<ReturnType<typeof prepare>>) => {

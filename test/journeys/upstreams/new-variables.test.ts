@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { useShippedPlugins } from '../../helpers/environment.ts'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { startPrimary } from '../../helpers/gateway/primary.ts'
 
@@ -91,10 +92,7 @@ t.test('.env: a file that is written later is read', async t => {
 })
 
 t.test('.env: upstreams test asks with the new key', async t => {
-  delete process.env.TOLLGATE_PLUGINS
-  t.teardown(() => {
-    process.env.TOLLGATE_PLUGINS = 'none'
-  })
+  useShippedPlugins(t)
   const { gateway, upstream, file } = await prepare(t, '${UP_KEY:-}', {
     files: { '.env': 'UP_KEY=first-key\n' },
     env: { TOLLGATE_PLUGINS: '' },

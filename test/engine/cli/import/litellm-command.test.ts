@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { usedFolder } from '../../../helpers/cache.ts'
+import { useShippedPlugins } from '../../../helpers/environment.ts'
 import { tollgate, withOutput } from '../../../helpers/gateway/command-line.ts'
 import { startPrimary } from '../../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../../helpers/gateway/test-server.ts'
@@ -14,10 +15,7 @@ const FIXTURES = fileURLToPath(new URL('../../../fixtures/litellm/', import.meta
 
 /** A folder for a new configuration, which uses the shipped plugins until the end of the test. */
 const prepare = (t: Test) => {
-  delete process.env.TOLLGATE_PLUGINS
-  t.teardown(() => {
-    process.env.TOLLGATE_PLUGINS = 'none'
-  })
+  useShippedPlugins(t)
   const folder = temporaryFolder(t)
   const config = join(folder, 'routes.yaml')
   const env = { TOLLGATE_CONFIG: config, TOLLGATE_DATA: usedFolder(join(folder, 'data')) }

@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import t from 'tap'
+import { useShippedPlugins } from '../../../helpers/environment.ts'
 import { withOutput } from '../../../helpers/gateway/command-line.ts'
 import {
   channel,
@@ -101,10 +102,6 @@ for (const [table, rows] of Object.entries(ROWS))
     )
   }
 t.teardown(() => client.end())
-delete process.env.TOLLGATE_PLUGINS
-t.teardown(() => {
-  process.env.TOLLGATE_PLUGINS = 'none'
-})
 
 const psql = async (command: string): Promise<string> =>
   (await promisify(execFile)('psql', ['-AtX', '-d', url, '-c', command], { cwd: '/' })).stdout
@@ -149,6 +146,7 @@ const importFrom = async (t: Parameters<typeof temporaryFolder>[0], source: stri
 }
 
 t.test('import new-api: dumps of PostgreSQL are as the SQLite file of the same rows', async t => {
+  useShippedPlugins(t)
   const file = join(temporaryFolder(t), 'one-api.db')
   writeDatabase(file, 'new-api', ROWS)
   const expected = await importFrom(t, file)

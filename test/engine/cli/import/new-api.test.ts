@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { csvRows } from '../../../../program/commands/new-api/source.ts'
 import { usedFolder } from '../../../helpers/cache.ts'
+import { useShippedPlugins } from '../../../helpers/environment.ts'
 import { withOutput } from '../../../helpers/gateway/command-line.ts'
 import { bearer, postTo } from '../../../helpers/gateway/post.ts'
 import { startPrimary } from '../../../helpers/gateway/primary.ts'
@@ -97,10 +98,7 @@ const ROWS: Rows = {
 
 /** A folder for a new configuration, which uses the shipped plugins until the end of the test. */
 const prepare = (t: Test) => {
-  delete process.env.TOLLGATE_PLUGINS
-  t.teardown(() => {
-    process.env.TOLLGATE_PLUGINS = 'none'
-  })
+  useShippedPlugins(t)
   const folder = temporaryFolder(t)
   const config = join(folder, 'routes.yaml')
   const env = { TOLLGATE_CONFIG: config, TOLLGATE_DATA: join(folder, 'data') }

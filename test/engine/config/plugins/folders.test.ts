@@ -6,6 +6,7 @@ import { type BundledPlugins, bundlePlugins } from '../../../../engine/config/pl
 import { readCached, writeCached } from '../../../../engine/config/plugins/bundle-cache.ts'
 import { entriesIn, indexPaths } from '../../../../engine/config/plugins/plugin-files.ts'
 import { PROGRAM, shippedNames } from '../../../../engine/config/plugins/program.ts'
+import { useShippedPlugins } from '../../../helpers/environment.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 /** Bundles `plugins/` of a folder with `files`. */
@@ -63,10 +64,7 @@ t.test('a plugin folder: its name follows the rules for files and is unique', as
 })
 
 t.test('a plugin folder: a link to the shipped ones is not cached as these are', t => {
-  // The tests run without the shipped folder otherwise.
-  const { TOLLGATE_PLUGINS } = process.env
-  delete process.env.TOLLGATE_PLUGINS
-  t.teardown(() => Object.assign(process.env, { TOLLGATE_PLUGINS }))
+  useShippedPlugins(t)
   const root = t.testdir({ cache: {}, plugins: t.fixture('symlink', join(PROGRAM, 'plugins')) })
   const cache = join(root, 'cache')
   const [shipped = [], linked = []] = [PROGRAM, root].map(each => entriesIn('plugins', each))

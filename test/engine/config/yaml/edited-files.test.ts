@@ -8,6 +8,7 @@ import { type LoadOptions, prepare } from '../../../../engine/config/load.ts'
 import { ProblemsError } from '../../../../engine/config/problem.ts'
 import { fileSource } from '../../../../engine/config/read.ts'
 import { createParser } from '../../../../engine/config/yaml/parsed-text.ts'
+import { useShippedPlugins } from '../../../helpers/environment.ts'
 import { createChance, shortOrLong } from '../../../helpers/run-settings.ts'
 
 const ROOT = join(import.meta.dirname, '../../../..')
@@ -23,11 +24,7 @@ const EDITS: readonly ((line: string) => string)[] = [
 ]
 
 t.test('edited files: a reload and a first start find the same', async t => {
-  const plugins = process.env.TOLLGATE_PLUGINS
-  t.teardown(() => {
-    if (plugins !== undefined) process.env.TOLLGATE_PLUGINS = plugins
-  })
-  delete process.env.TOLLGATE_PLUGINS
+  useShippedPlugins(t)
   const folder = t.testdir()
   for (const name of ['routes.yaml', 'models', 'schemas'])
     cpSync(join(ROOT, name), join(folder, name), { recursive: true })
