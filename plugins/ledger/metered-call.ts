@@ -18,7 +18,7 @@ import {
   walletsPaying,
 } from './call-charge.ts'
 import { attributesOf, checkpointOf, nameServed } from './crash/crash-settlement.ts'
-import { lateCharge } from './crash/late-charge.ts'
+import { addReaped, lateCharge } from './crash/late-charge.ts'
 import { isCode } from './faults.ts'
 import { IS_KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
 import { refundStatements, releaseUnlessSettled } from './refunds/refund-undelivered.ts'
@@ -305,12 +305,15 @@ export class MeteredCall {
     this.#state = closing
     this.#recordCharge(chargedAmount ?? 0n)
     if (statements) this.#exchange.writes.add(...statements)
-    if (hasRow && chargedAmount) this.#exchange.writes.oweNext(() => this.#lateList(chargedAmount))
+    if (hasRow && chargedAmount) this.#exchange.writes.oweNext(() => this.#lateList(closing) ?? [])
     return closing
   }
   /** If another gateway has ended the call meanwhile. */
-  #lateList(amount: bigint): readonly Statement[] {
-    return [lateCharge(this.#exchange.id, this.#payer.payer.account, amount, Date.now())]
+  #lateList({ hasRow, chargedAmount }: Closing): readonly Statement[] | undefined {
+    if (!chargedAmount) return undefined
+    const { id } = this.#exchange
+    const late = lateCharge(id, this.#payer.payer.account, chargedAmount, Date.now())
+    return hasRow ? [late] : [...addReaped(this.#row(), Date.now()), late]
   }
   #recordCharge(amount: bigint): void {
     const { payer } = this.#payer
@@ -371,7 +374,7 @@ export class MeteredCall {
     writes.commit().then(
       () => this.#finish(closing),
       error => {
-        this.#checkExpelled(error, hasRow)
+        this.#checkExpelled(error, false)
         // If this process crashes before the write succeeds, the store closes the charge the same
         // way.
         writes.setCrashStatements(...list)
@@ -379,15 +382,14 @@ export class MeteredCall {
           writes.setCrashStatements()
           this.#finish(closing)
         }
-        const late = hasRow && chargedAmount ? this.#lateList(chargedAmount) : undefined
-        this.#context.ledger.ensureClosed(id, list, onClosed, late)
+        this.#context.ledger.ensureClosed(id, list, onClosed, this.#lateList(closing))
       },
     )
   }
-  #checkExpelled(error: unknown, hasRow: boolean): void {
+  #checkExpelled(error: unknown, isUncharged: boolean): void {
     if (!isCode(error, 'LEASE_GONE')) return
     this.#context.ledger.onExpelled(this.#process)
-    if (!hasRow) this.#countUncharged()
+    if (isUncharged) this.#countUncharged()
   }
   /** The hold left this process if its list was applied. After a failure the store is asked. */
   #finishKept(outcome: Outcome): void {
@@ -434,7 +436,7 @@ export class MeteredCall {
   }
   /** An undelivered response is free. */
   #refund(closing: Closing): void {
-    this.#exchange.writes.commit().catch(error => this.#checkExpelled(error, closing.hasRow))
+    this.#exchange.writes.commit().catch(error => this.#checkExpelled(error, !closing.hasRow))
     Undo.of(this.#exchange).add({
       undo: this.#refundStatements(),
       onUndo: rows => {

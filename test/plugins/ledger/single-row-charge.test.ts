@@ -2,6 +2,7 @@
  *  whose first byte may leave earlier has a hold in the store by then. */
 import { type ClientRequest, request as httpRequest, type ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
+import { errors } from '../../../engine/errors.ts'
 import type { Metrics, Plugin } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { singleRowCharge } from '../../../plugins/ledger/single-row-charge.ts'
@@ -9,6 +10,7 @@ import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
+import { BLOCKED } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { type Installation, installOn, post } from '../../helpers/gateway/installation.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
@@ -29,7 +31,29 @@ interface Counter {
   readonly name: string
   readonly labels: object
 }
-const arrange = async (t: Test, engine: (typeof ENGINES)[number], balance = PLENTY) => {
+/** Blocks each answer, as a guard does that charges it. */
+const blocking: Plugin = {
+  schema: {},
+  setup: () => ({
+    async handle(exchange, next) {
+      await next()
+      exchange.reply.through({
+        write() {},
+        end(_, out) {
+          exchange.slots.set(BLOCKED, 'charge')
+          out.fail(fault('GUARD_BLOCKED', [], { paid: true }))
+        },
+      })
+    },
+  }),
+}
+const fault = errors({ GUARD_BLOCKED: [400, 'Blocked.'] })
+
+const arrange = async (
+  t: Test,
+  engine: (typeof ENGINES)[number],
+  { balance = PLENTY, more }: { balance?: bigint; more?: Record<string, Plugin> } = {},
+) => {
   const installation = await installOn(t, await startAnyStore(t, engine))
   const counters: Counter[] = []
   const count: Metrics['count'] = (name, labels) => void counters.push({ name, labels })
@@ -41,12 +65,18 @@ const arrange = async (t: Test, engine: (typeof ENGINES)[number], balance = PLEN
         metrics: { ...host.metrics, count },
       })) as Plugin['setup'],
   }
-  const stages = { model: model as Plugin, meter: countingMeter, translate: translate as Plugin }
+  const stages = {
+    model: model as Plugin,
+    meter: countingMeter,
+    ...more,
+    translate: translate as Plugin,
+  }
   const document = {
     models: { m: { to: 'main/m', price: { input: '2.00 / 1M', output: '8.00 / 1M' } } },
   }
-  const more = { stages, document, route: { model: 'body', translate: 'openai-chat' } }
-  const worker = await installation.worker(more)
+  const named = Object.fromEntries(Object.keys(more ?? {}).map(name => [name, true]))
+  const route = { model: 'body', translate: 'openai-chat', ...named }
+  const worker = await installation.worker({ stages, document, route })
   await installation.database.write([
     openWallet(walletOf.account(1), 0n),
     addCredit({ account: 1, kind: 'credit', amount: balance, note: 'test', at: 1 }),
@@ -160,6 +190,32 @@ for (const engine of ENGINES)
       await auditClean(t, installation)
     })
 
+    t.test('blocked: what a guard charges is debited if the process was reaped', async t => {
+      const more = { blocking }
+      const { installation, url, rows, counters } = await arrange(t, engine, { more })
+      for (const isReaped of [false, true]) {
+        installation.script = async (_, response) => {
+          if (isReaped) await reapAll(installation.database)
+          response.writeHead(200, json(JSON.stringify(ANSWER))).end(JSON.stringify(ANSWER))
+        }
+        t.match(await post(url, '', { body: BODY }), { status: 400, text: /Blocked/ })
+      }
+      const debits = await eventually(async () => {
+        const list = await installation.database.read(
+          sql('debits', "SELECT amount, note FROM credits WHERE kind = 'debit'"),
+          [],
+        )
+        return list.length > 0 ? list : undefined
+      })
+      t.match(debits, [{ amount: -6_000_000, note: /ended early/ }])
+      t.match(await rows(), [
+        { state: 'settled', amount: 6_000_000 },
+        { state: 'released', amount: 0 },
+      ])
+      t.same(counters, [])
+      await auditClean(t, installation)
+    })
+
     t.test(
       'uncharged calls: a client that leaves before the response is not charged and counted',
       async t => {
@@ -198,7 +254,7 @@ for (const engine of ENGINES)
     })
 
     t.test('contended wallet: the hold has a row at once', async t => {
-      const { installation, url, rows } = await arrange(t, engine, 10_000_000n)
+      const { installation, url, rows } = await arrange(t, engine, { balance: 10_000_000n })
       let during: unknown
       installation.script = async (_, response) => {
         during = await eventually(async () => {
