@@ -158,10 +158,13 @@ export class ResponseWriter implements Out {
     } else this.#response.destroy() // a broken body must not look complete
     this.#finish('cut', this.#response.statusCode, reason)
   }
-  /** Refuses once the groups that the stages added are durable or have failed. */
+  /** Refuses once the groups that the stages added are durable or have failed. A refusal that is
+   *  paid is not sent if its charge failed. */
   async commitAndRefuse(reason: Fault): Promise<void> {
-    if (this.call.durable) await this.call.writes.commit().catch(() => {})
-    this.refuse(reason)
+    const failure = this.call.durable
+      ? await this.call.writes.commit().then(() => undefined, asFault)
+      : undefined
+    this.refuse(failure && reason.paid && this.#headAt === 0 ? failure : reason)
   }
   #writeRefusal({ status, headers, body }: Refusal, reason: Fault): void {
     const invalid = this.#writeHead(headers, status, body.length)

@@ -48,7 +48,7 @@ type OnClosed = (rows: readonly (readonly Row[])[]) => void
 type Store = Pick<Database, 'write' | 'read'>
 interface Closing {
   statements: readonly Statement[]
-  /** Replaces them once the charge is closed already, or the process reaped. */
+  /** Replaces them once the charge is closed already. */
   late: readonly Statement[] | undefined
   readonly onClosed: OnClosed
   /** The write in progress. A second one at the same time would change nothing, and could finish
@@ -377,7 +377,7 @@ export class Ledger {
         this.#log.warn({ request, error }, 'a charge could not be closed yet')
         return
       }
-      if (late && isCode(error, 'CHARGE_CLOSED', 'LEASE_GONE')) {
+      if (late && isCode(error, 'CHARGE_CLOSED')) {
         closing.statements = late
         closing.late = undefined
         return this.#writeClosing(request, closing)

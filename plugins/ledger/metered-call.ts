@@ -18,7 +18,7 @@ import {
   walletsPaying,
 } from './call-charge.ts'
 import { attributesOf, checkpointOf, nameServed } from './crash/crash-settlement.ts'
-import { addReaped, lateCharge } from './crash/late-charge.ts'
+import { lateCharge } from './crash/late-charge.ts'
 import { isCode } from './faults.ts'
 import { IS_KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
 import { refundStatements, releaseUnlessSettled } from './refunds/refund-undelivered.ts'
@@ -305,15 +305,12 @@ export class MeteredCall {
     this.#state = closing
     this.#recordCharge(chargedAmount ?? 0n)
     if (statements) this.#exchange.writes.add(...statements)
-    if (hasRow && chargedAmount) this.#exchange.writes.oweNext(() => this.#lateList(closing) ?? [])
+    if (hasRow && chargedAmount) this.#exchange.writes.oweNext(() => this.#lateList(chargedAmount))
     return closing
   }
   /** If another gateway has ended the call meanwhile. */
-  #lateList({ hasRow, chargedAmount }: Closing): readonly Statement[] | undefined {
-    if (!chargedAmount) return undefined
-    const { id } = this.#exchange
-    const late = lateCharge(id, this.#payer.payer.account, chargedAmount, Date.now())
-    return hasRow ? [late] : [...addReaped(this.#row(), Date.now()), late]
+  #lateList(amount: bigint): readonly Statement[] {
+    return [lateCharge(this.#exchange.id, this.#payer.payer.account, amount, Date.now())]
   }
   #recordCharge(amount: bigint): void {
     const { payer } = this.#payer
@@ -374,7 +371,7 @@ export class MeteredCall {
     writes.commit().then(
       () => this.#finish(closing),
       error => {
-        this.#checkExpelled(error, false)
+        this.#checkExpelled(error, hasRow)
         // If this process crashes before the write succeeds, the store closes the charge the same
         // way.
         writes.setCrashStatements(...list)
@@ -382,14 +379,15 @@ export class MeteredCall {
           writes.setCrashStatements()
           this.#finish(closing)
         }
-        this.#context.ledger.ensureClosed(id, list, onClosed, this.#lateList(closing))
+        const late = hasRow && chargedAmount ? this.#lateList(chargedAmount) : undefined
+        this.#context.ledger.ensureClosed(id, list, onClosed, late)
       },
     )
   }
-  #checkExpelled(error: unknown, isUncharged: boolean): void {
+  #checkExpelled(error: unknown, hasRow: boolean): void {
     if (!isCode(error, 'LEASE_GONE')) return
     this.#context.ledger.onExpelled(this.#process)
-    if (isUncharged) this.#countUncharged()
+    if (!hasRow) this.#countUncharged()
   }
   /** The hold left this process if its list was applied. After a failure the store is asked. */
   #finishKept(outcome: Outcome): void {
@@ -436,7 +434,7 @@ export class MeteredCall {
   }
   /** An undelivered response is free. */
   #refund(closing: Closing): void {
-    this.#exchange.writes.commit().catch(error => this.#checkExpelled(error, !closing.hasRow))
+    this.#exchange.writes.commit().catch(error => this.#checkExpelled(error, closing.hasRow))
     Undo.of(this.#exchange).add({
       undo: this.#refundStatements(),
       onUndo: rows => {

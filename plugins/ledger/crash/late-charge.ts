@@ -1,7 +1,7 @@
 /** Late charges: another gateway ended the call of a process that it took for dead, by the last
  *  count in the store, and the process delivers more. The rest becomes a debit. */
 import type { Sql, Statement } from '../../../engine/plugin.ts'
-import { type Hold, lockOf, memberColumn } from '../statements.ts'
+import { lockOf } from '../statements.ts'
 import { walletInSql, walletOf } from '../wallet.ts'
 
 const MARK_REAPED: Sql = {
@@ -10,36 +10,6 @@ const MARK_REAPED: Sql = {
 }
 /** For the list that settles the open charge of a reaped process. */
 export const markReaped = (request: string): Statement => ({ sql: MARK_REAPED, values: [request] })
-
-// Open, then released: triggers count a released call.
-const ADD_OPEN: Sql = {
-  name: 'ledger: add reaped',
-  text: `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held, member)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', 0, ?, 0, CAST(? AS BIGINT)) ON CONFLICT (request) DO NOTHING`,
-}
-const RELEASE_REAPED: Sql = {
-  name: 'ledger: release reaped',
-  text: "UPDATE charges SET state = 'released', closed = ?, reaped = 1 WHERE request = ? AND process = ? AND state = 'open'",
-}
-/** The row of a reaped call that had none. `at`: ms since 1970. */
-export const addReaped = (hold: Hold, at: number): readonly Statement[] => [
-  {
-    sql: ADD_OPEN,
-    values: [
-      hold.request,
-      hold.account,
-      hold.key ?? null,
-      hold.process,
-      hold.route,
-      hold.model,
-      hold.version,
-      hold.rule,
-      hold.openedAt,
-      memberColumn(hold),
-    ],
-  },
-  { sql: RELEASE_REAPED, values: [at, hold.request, hold.process] },
-]
 
 /** In the column `request` of a late debit, whose own request may have a refund. */
 const LATE = 'late '
