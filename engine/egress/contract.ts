@@ -50,7 +50,7 @@ export interface OperatorRequest {
   readonly timeout: number
   /** Not through the proxy. */
   readonly direct?: boolean
-  /** Takes the connection of the request before to this origin, and leaves it open for some
+  /** Takes an idle connection of an earlier request to this origin, and leaves it open for some
    *  seconds: for requests that follow each other and are repeated after a failure, since the
    *  server may close the connection at any time. */
   readonly keepAlive?: boolean

@@ -15,8 +15,9 @@ const LIMIT = 1024 * 1024
 
 /** `proxy`: that of an upstream. Loads undici at the first request. */
 export const createOperatorRequest = (proxy?: string): SendToOperator => {
-  /** Clients with kept connections, by their origins; each closes an idle connection by itself. */
-  const clients = new Map<string, Promise<OpenClient>>()
+  /** Clients that no request uses, with kept connections, by their origins; each closes an idle
+   *  connection by itself. */
+  const clients = new Map<string, OpenClient[]>()
   return async (url, request) => {
     const address = new URL(url)
     const { timeout, direct = false } = request
@@ -25,14 +26,17 @@ export const createOperatorRequest = (proxy?: string): SendToOperator => {
       const own = await open()
       return send(own, address, request).finally(own.end)
     }
-    const key = `${address.origin} ${direct}`
-    let client = clients.get(key)
-    if (!client) {
-      client = open()
-      clients.set(key, client)
-      client.catch(() => clients.delete(key))
+    const unused = clients.getOrInsertComputed(`${address.origin} ${direct}`, () => [])
+    // Each request has a client of its own: a slow response holds up no other request.
+    const client = unused.pop() ?? (await open())
+    try {
+      const response = await send(client, address, request)
+      unused.push(client)
+      return response
+    } catch (error) {
+      await client.end()
+      throw error
     }
-    return send(await client, address, request)
   }
 }
 

@@ -56,6 +56,19 @@ t.test('operator request: keeps a connection open if it is told to', async t => 
   t.equal(proxy.tunnels.length, 1)
 })
 
+t.test('operator request: a slow response holds up no other one of the same origin', async t => {
+  const url = await startHttpUpstream(t, (incoming, response) => {
+    if (incoming.url === '/slow') response.write('half')
+    else response.end('whole')
+  })
+  const request = createOperatorRequest()
+  const keepAlive = { ...GET, keepAlive: true } as const
+  const slow = request(`${url}/slow`, { ...keepAlive, timeout: 2_000 })
+  const rejected = t.rejects(slow, { name: 'TimeoutError' })
+  t.match(await request(`${url}/fast`, { ...keepAlive, timeout: 2_000 }), { text: 'whole' })
+  await rejected
+})
+
 t.test('operator request: a plugin that authenticates has the proxy of its upstream', async t => {
   const proxy = await startProxy(t)
   const url = await startHttpUpstream(t, (_, response) => void response.end('token'))
