@@ -13,14 +13,16 @@ export const markReaped = (request: string): Statement => ({ sql: MARK_REAPED, v
 
 /** In the column `request` of a late debit, whose own request may have a refund. */
 const LATE = 'late '
-// At most what the account has left: an overdraft beyond its limit would refuse the list.
+// At most what the account has left: an overdraft beyond its limit would refuse the list. A plan
+// would have paid the rest of what it held.
+const paid = (most: string): string => `${most}(c.amount, coalesce(c.plan_held, 0))`
 const sqlOf = (least: string, most: string): string => `
   INSERT INTO credits (id, account, kind, amount, request, note, at)
   SELECT (SELECT coalesce(max(id), 0) + 1 FROM credits), c.account, 'debit',
-    -${least}(CAST(? AS BIGINT) - c.amount, ${most}(w.balance - w.reserved + w.overdraft, 0)),
+    -${least}(CAST(? AS BIGINT) - ${paid(most)}, ${most}(w.balance - w.reserved + w.overdraft, 0)),
     '${LATE}' || c.request, 'rest of ' || c.request || ', ended early', CAST(? AS BIGINT)
   FROM charges c JOIN wallets w ON w.id = ${walletInSql.account('c.account')}
-  WHERE c.request = ? AND c.reaped = 1 AND c.amount < CAST(? AS BIGINT)
+  WHERE c.request = ? AND c.reaped = 1 AND ${paid(most)} < CAST(? AS BIGINT)
     AND w.balance - w.reserved + w.overdraft > 0
   ON CONFLICT (request) DO NOTHING`
 const LATE_DEBIT: Sql = {

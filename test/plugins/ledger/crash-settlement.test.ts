@@ -10,8 +10,10 @@ import {
   settleCheckpoints,
 } from '../../../plugins/ledger/crash/crash-settlement.ts'
 import { lateCharge } from '../../../plugins/ledger/crash/late-charge.ts'
+import type { HeldPlan } from '../../../plugins/ledger/plans/part.ts'
 import { overrideOf, ReducedPrices } from '../../../plugins/ledger/prices.ts'
 import { openCharge, settleCharge } from '../../../plugins/ledger/statements.ts'
+import { windowWallet } from '../../../plugins/ledger/wallet.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
 import { ruleIn } from '../../helpers/money/billing.ts'
 import { openBooks, payerOf } from '../../helpers/money/ledger.ts'
@@ -27,8 +29,8 @@ for (const [at, books] of booksByEngine.entries())
   t.test(`crash settlement: charges checkpoints on ${ENGINES[at]}`, async t => {
     const { database } = books
     const ledger = await books.ledger()
-    const open = async (request: string, heldAmount: bigint) => {
-      t.equal(await ledger.take(payerOf(1), heldAmount), undefined)
+    const open = async (request: string, heldAmount: bigint, plan?: HeldPlan) => {
+      t.equal(await ledger.take(payerOf(1), heldAmount - (plan?.amount ?? 0n)), undefined)
       const process = await ledger.process()
       const hold = {
         request,
@@ -42,6 +44,7 @@ for (const [at, books] of booksByEngine.entries())
         version: 1,
         rule: freeze(rule),
         openedAt: 1,
+        plan,
       }
       await database.write([openCharge(hold)])
     }
@@ -124,6 +127,11 @@ for (const [at, books] of booksByEngine.entries())
       "SELECT state, amount, CAST(uncollected AS TEXT) AS rest FROM charges WHERE request = 'a6'"
     const most = String(2n ** 63n - 1n)
     t.match(await books.rows(text), [{ state: 'settled', amount: 1_000_000_000, rest: most }])
+    const plan = { wallet: windowWallet('month'), amount: 6_000_000n }
+    await open('a7', 10n ** 9n, plan)
+    await checkpoint('a7', 3)
+    await open('a8', 10n ** 9n, plan)
+    await settleCheckpoints(database, SILENT_LOG, Date.now())
     await reapAll(database)
     t.match(await row('a4'), { state: 'released', amount: 0 })
     const late = (request: string, nanos: bigint) =>
@@ -136,12 +144,15 @@ for (const [at, books] of booksByEngine.entries())
     for (let time = 0; time < 2; time++) {
       await late('a1', 5_000_000n)
       await late('a4', 2_000n)
+      await late('a7', 6_000_000n)
+      await late('a8', 6_000_500n)
     }
     const rests = [
       { request: 'late a1', amount: -1_995_000 },
       { request: 'late a4', amount: -2_000 },
+      { request: 'late a8', amount: -500 },
     ]
-    t.same(await debits(), rests, 'the rest of each reaped call, once')
+    t.same(await debits(), rests, 'the rest of each reaped call, once, beyond what its plan held')
     t.same(await audit(database), [])
   })
 
