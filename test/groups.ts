@@ -16,6 +16,7 @@ const CI_FILES = [
   'test/suites/{commands,prebuild,release}.test.ts',
   'test/examples/*.test.ts',
   'test/docs/{blocks,readme,guide-commands,jobs,editor,plugins,plugin-*}.test.ts',
+  'test/docs/features/*.test.ts',
   'test/bench/{bench,scale/fixture}.test.ts',
   'test/laws/{environment,laws}.test.ts',
   'test/chaos/**/*.test.ts',
@@ -105,7 +106,7 @@ const FIRST = [
   'test/suites/{,ci/}*.test.ts',
   'test/journeys/{formats/{background,format-matrix}*,money/{clock-steps,idempotency,two-machines}*,worker-lifecycle}.test.ts',
   'test/chaos/chaos.test.ts',
-  'test/docs/*.test.ts',
+  'test/docs/{,features/}*.test.ts',
 ]
 /** Files that need the whole machine: they measure a gateway beyond its capacity. */
 const LAST = 'test/journeys/overload*.test.ts'
