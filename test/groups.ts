@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/{,ci/}*.test.ts',
-  'test/{laws,docs,examples,bench{,/scale},chaos{,/{answers,creates,failover,gateways,tasks}},mutation,oracles}/*.test.ts',
+  'test/{laws,docs{,/features},examples,bench{,/scale},chaos{,/{answers,creates,failover,gateways,tasks}},mutation,oracles}/*.test.ts',
   'test/journeys/{*,{attacks,clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
