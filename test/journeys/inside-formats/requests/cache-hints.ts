@@ -1,8 +1,17 @@
 /** Prompt-cache hints of each convention reach the target that has them. */
+import {
+  assistant,
+  CACHED,
+  CACHED_FOR_AN_HOUR,
+  chatCall,
+  EMPTY_SCHEMA,
+  geminiUser,
+  messagesTool,
+  STRICT,
+  user,
+} from './parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
-const STRICT = { 'x-tollgate-strict': 'true' }
-const CONTROL = { type: 'ephemeral' }
 const SHARED = {
   prompt_cache_key: 'k',
   prompt_cache_options: { mode: 'explicit', ttl: '30m' },
@@ -14,7 +23,7 @@ const SHARED = {
 }
 const isSame = (one: unknown, other: unknown): boolean =>
   JSON.stringify(one) === JSON.stringify(other)
-const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }
+const call = chatCall('c1', 'f')
 const AGENT = {
   messages: [
     { role: 'system', content: 's' },
@@ -38,17 +47,10 @@ export const cases: readonly RequestCase[] = [
         {
           role: 'system',
           content: [
-            {
-              type: 'text',
-              text: 'long system prompt',
-              cache_control: { type: 'ephemeral', ttl: '1h' },
-            },
+            { type: 'text', text: 'long system prompt', cache_control: CACHED_FOR_AN_HOUR },
           ],
         },
-        {
-          role: 'user',
-          content: [{ type: 'text', text: 'q', cache_control: { type: 'ephemeral' } }],
-        },
+        user({ type: 'text', text: 'q', cache_control: CACHED }),
       ],
     },
     check: ({ up }) =>
@@ -62,22 +64,18 @@ export const cases: readonly RequestCase[] = [
     request: {
       messages: [
         { role: 'user', content: 'q' },
-        {
-          role: 'assistant',
-          content: null,
-          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'read', arguments: '{}' } }],
-        },
+        { role: 'assistant', content: null, tool_calls: [chatCall('c1', 'read')] },
         {
           role: 'tool',
           tool_call_id: 'c1',
-          content: [{ type: 'text', text: 'r', cache_control: { type: 'ephemeral' } }],
+          content: [{ type: 'text', text: 'r', cache_control: CACHED }],
         },
       ],
       tools: [
         {
           type: 'function',
-          function: { name: 'read', parameters: { type: 'object', properties: {} } },
-          cache_control: { type: 'ephemeral' },
+          function: { name: 'read', parameters: EMPTY_SCHEMA },
+          cache_control: CACHED,
         },
       ],
     },
@@ -88,12 +86,7 @@ export const cases: readonly RequestCase[] = [
     client: 'openai-chat',
     model: 'gpt-5.6-r',
     request: {
-      messages: [
-        {
-          role: 'user',
-          content: [{ type: 'text', text: 'q', prompt_cache_breakpoint: { mode: 'explicit' } }],
-        },
-      ],
+      messages: [user({ type: 'text', text: 'q', prompt_cache_breakpoint: { mode: 'explicit' } })],
       prompt_cache_options: { mode: 'explicit', ttl: '1h' },
       prompt_cache_retention: '24h',
     },
@@ -104,17 +97,11 @@ export const cases: readonly RequestCase[] = [
     name: 'cache_control in strict mode',
     client: 'openai-chat',
     model: 'cl45',
-    headers: { 'x-tollgate-strict': 'true' },
+    headers: STRICT,
     request: {
       messages: [
-        {
-          role: 'system',
-          content: [{ type: 'text', text: 'big', cache_control: { type: 'ephemeral' } }],
-        },
-        {
-          role: 'user',
-          content: [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }],
-        },
+        { role: 'system', content: [{ type: 'text', text: 'big', cache_control: CACHED }] },
+        user({ type: 'text', text: 'x', cache_control: CACHED }),
       ],
     },
     check: ({ up }) => !!up.system[0].cache_control && !!up.messages[0].content[0].cache_control,
@@ -128,13 +115,10 @@ export const cases: readonly RequestCase[] = [
       prompt_cache_options: { mode: 'explicit' },
       service_tier: 'fast',
       messages: [
-        {
-          role: 'user',
-          content: [
-            { type: 'text', text: 'long', prompt_cache_breakpoint: { mode: 'explicit' } },
-            { type: 'text', text: 'q' },
-          ],
-        },
+        user(
+          { type: 'text', text: 'long', prompt_cache_breakpoint: { mode: 'explicit' } },
+          { type: 'text', text: 'q' },
+        ),
       ],
     },
     check: ({ up, upText }) =>
@@ -148,9 +132,9 @@ export const cases: readonly RequestCase[] = [
     model: 'claude-sonnet-4-5',
     request: {
       messages: [
-        { role: 'system', content: 'long', cache_control: { type: 'ephemeral' } },
-        { role: 'user', content: 'q', cache_control: { type: 'ephemeral' } },
-        { role: 'assistant', content: 'a', cache_control: { type: 'ephemeral' } },
+        { role: 'system', content: 'long', cache_control: CACHED },
+        { role: 'user', content: 'q', cache_control: CACHED },
+        { role: 'assistant', content: 'a', cache_control: CACHED },
         { role: 'user', content: 'r' },
       ],
     },
@@ -163,31 +147,28 @@ export const cases: readonly RequestCase[] = [
     name: 'cache_control in parts and tools of responses',
     client: 'openai-responses',
     model: 'claude-sonnet-4-5',
-    headers: { 'x-tollgate-strict': 'true' },
+    headers: STRICT,
     request: {
       store: false,
       tools: [
         {
           type: 'function',
           name: 'f',
-          parameters: { type: 'object', properties: {} },
+          parameters: EMPTY_SCHEMA,
           strict: false,
-          cache_control: { type: 'ephemeral', ttl: '1h' },
+          cache_control: CACHED_FOR_AN_HOUR,
         },
-        { type: 'custom', name: 'g', cache_control: { type: 'ephemeral' } },
+        { type: 'custom', name: 'g', cache_control: CACHED },
       ],
       input: [
-        {
-          role: 'user',
-          content: [
-            { type: 'input_text', text: 'q', cache_control: { type: 'ephemeral' } },
-            {
-              type: 'input_image',
-              image_url: 'data:image/png;base64,iVBORw0KGgo=',
-              prompt_cache_breakpoint: { mode: 'explicit' },
-            },
-          ],
-        },
+        user(
+          { type: 'input_text', text: 'q', cache_control: CACHED },
+          {
+            type: 'input_image',
+            image_url: 'data:image/png;base64,iVBORw0KGgo=',
+            prompt_cache_breakpoint: { mode: 'explicit' },
+          },
+        ),
       ],
     },
     check: ({ up, status }) =>
@@ -206,10 +187,7 @@ export const cases: readonly RequestCase[] = [
           role: 'system',
           content: ['a', 'b', 'c'].map(text => ({ type: 'text', text, cache_control: {} })),
         },
-        ...['q', 'r', 's'].map(text => ({
-          role: 'user',
-          content: [{ type: 'text', text, cache_control: {} }],
-        })),
+        ...['q', 'r', 's'].map(text => user({ type: 'text', text, cache_control: {} })),
       ],
     },
     check: ({ up, dropped }) =>
@@ -225,8 +203,8 @@ export const cases: readonly RequestCase[] = [
     model: 'claude-sonnet-4-5',
     request: {
       messages: [
-        { role: 'system', content: 'long', cache_control: { type: 'ephemeral' } },
-        { role: 'user', content: 'q', cache_control: { type: 'ephemeral', ttl: '1h' } },
+        { role: 'system', content: 'long', cache_control: CACHED },
+        { role: 'user', content: 'q', cache_control: CACHED_FOR_AN_HOUR },
       ],
     },
     check: ({ up }) => up.messages[0].content[0].cache_control.ttl === '5m',
@@ -236,12 +214,7 @@ export const cases: readonly RequestCase[] = [
     client: 'openai-chat',
     model: 'gemini-2.5-flash',
     request: {
-      messages: [
-        {
-          role: 'user',
-          content: [{ type: 'text', text: 'q', prompt_cache_breakpoint: { mode: 'explicit' } }],
-        },
-      ],
+      messages: [user({ type: 'text', text: 'q', prompt_cache_breakpoint: { mode: 'explicit' } })],
       prompt_cache_retention: '24h',
     },
     check: ({ dropped }) =>
@@ -255,12 +228,7 @@ export const cases: readonly RequestCase[] = [
     model: 'gpt-5.4',
     request: {
       max_tokens: 9,
-      messages: [
-        {
-          role: 'user',
-          content: [{ type: 'text', text: 'q', cache_control: { type: 'ephemeral' } }],
-        },
-      ],
+      messages: [user({ type: 'text', text: 'q', cache_control: CACHED })],
     },
     check: ({ up, dropped }) => up.messages[0].content === 'q' && dropped === 'cache_control',
   },
@@ -270,26 +238,11 @@ export const cases: readonly RequestCase[] = [
     model: 'router',
     request: {
       max_tokens: 9,
-      tools: [
-        { name: 'f', input_schema: { type: 'object' }, cache_control: { type: 'ephemeral' } },
-      ],
+      tools: [{ name: 'f', input_schema: { type: 'object' }, cache_control: CACHED }],
       messages: [
-        {
-          role: 'user',
-          content: [{ type: 'text', text: 'q', cache_control: { type: 'ephemeral', ttl: '1h' } }],
-        },
-        { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'f', input: {} }] },
-        {
-          role: 'user',
-          content: [
-            {
-              type: 'tool_result',
-              tool_use_id: 'c1',
-              content: 'r',
-              cache_control: { type: 'ephemeral' },
-            },
-          ],
-        },
+        user({ type: 'text', text: 'q', cache_control: CACHED_FOR_AN_HOUR }),
+        assistant({ type: 'tool_use', id: 'c1', name: 'f', input: {} }),
+        user({ type: 'tool_result', tool_use_id: 'c1', content: 'r', cache_control: CACHED }),
       ],
     },
     check: ({ up, dropped }) =>
@@ -312,19 +265,16 @@ export const cases: readonly RequestCase[] = [
     headers: STRICT,
     request: {
       messages: [
-        { role: 'system', content: [{ type: 'text', text: 's', cache_control: CONTROL }] },
+        { role: 'system', content: [{ type: 'text', text: 's', cache_control: CACHED }] },
         { role: 'user', content: 'q' },
-        {
-          role: 'assistant',
-          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }],
-        },
+        { role: 'assistant', tool_calls: [chatCall('c1', 'f')] },
         {
           role: 'tool',
           tool_call_id: 'c1',
-          content: [{ type: 'text', text: 'r', cache_control: CONTROL }],
+          content: [{ type: 'text', text: 'r', cache_control: CACHED }],
         },
       ],
-      tools: [{ type: 'function', function: { name: 'f' }, cache_control: CONTROL }],
+      tools: [{ type: 'function', function: { name: 'f' }, cache_control: CACHED }],
     },
     check: ({ up }) =>
       up.system[1].cachePoint &&
@@ -336,7 +286,7 @@ export const cases: readonly RequestCase[] = [
     client: 'openai-chat',
     model: 'gx3',
     headers: STRICT,
-    request: { messages: [{ role: 'user', content: 'q', cache_control: CONTROL }] },
+    request: { messages: [{ role: 'user', content: 'q', cache_control: CACHED }] },
     check: ({ status, out }) => status === 400 && out.error.param === 'cache_control',
   },
   {
@@ -383,7 +333,7 @@ export const cases: readonly RequestCase[] = [
     headers: STRICT,
     request: {
       systemInstruction: { parts: [{ text: 's' }] },
-      contents: [{ role: 'user', parts: [{ text: 'q' }] }],
+      contents: [geminiUser({ text: 'q' })],
     },
     check: ({ up }) => up.system[1].cachePoint && up.messages[0].content[1].cachePoint,
   },
@@ -403,7 +353,7 @@ export const cases: readonly RequestCase[] = [
     request: {
       max_tokens: 9,
       system: 's',
-      tools: [{ name: 'f', input_schema: { type: 'object' } }],
+      tools: [messagesTool('f', { type: 'object' })],
       messages: [{ role: 'user', content: 'q' }],
       future: 1,
     },
@@ -419,7 +369,7 @@ export const cases: readonly RequestCase[] = [
     request: {
       max_tokens: 9,
       system: 's',
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'q', cache_control: CONTROL }] }],
+      messages: [user({ type: 'text', text: 'q', cache_control: CACHED })],
     },
     check: ({ up, upText }) => up.system === 's' && upText.split('cache_control').length === 2,
   },

@@ -1,5 +1,6 @@
 /** Answers of chat upstreams in shapes of their own, for clients of all formats. */
 import { chatAnswer, chatStream } from './chat-answers.ts'
+import { assistant, geminiUser, messagesTool, responsesTool } from './parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 import type { FormatName } from './upstreams.ts'
 
@@ -10,21 +11,20 @@ const fragment = (name: string | undefined, input: string, id?: string): object 
 })
 
 const CLIENTS = ['openai-responses', 'anthropic-messages', 'google-gemini'] as const
-const schema = { type: 'object', properties: {} }
 const NAMES = ['read', 'write']
 const REQUESTS: Readonly<Record<(typeof CLIENTS)[number], object>> = {
   'openai-responses': {
     input: 'q',
     store: false,
-    tools: NAMES.map(name => ({ type: 'function', name, parameters: schema, strict: false })),
+    tools: NAMES.map(name => responsesTool(name)),
   },
   'anthropic-messages': {
     max_tokens: 50,
-    tools: NAMES.map(name => ({ name, input_schema: schema })),
+    tools: NAMES.map(name => messagesTool(name)),
     messages: [{ role: 'user', content: 'q' }],
   },
   'google-gemini': {
-    contents: [{ role: 'user', parts: [{ text: 'q' }] }],
+    contents: [geminiUser({ text: 'q' })],
     tools: [{ functionDeclarations: NAMES.map(name => ({ name })) }],
   },
 }
@@ -131,11 +131,7 @@ const LISTS: readonly (readonly [name: string, answer: object])[] = [
   [
     'streamed',
     chatStream(
-      [
-        { role: 'assistant', content: [thinking('hm')] },
-        { content: [thinking('m'), words('ans')] },
-        { content: 'wer' },
-      ],
+      [assistant(thinking('hm')), { content: [thinking('m'), words('ans')] }, { content: 'wer' }],
       'stop',
     ),
   ],
@@ -168,7 +164,7 @@ const textsOf = (client: FormatName, out: Body, events: readonly Body[]): string
 const history = {
   messages: [
     { role: 'user', content: 'q' },
-    { role: 'assistant', content: [thinking('hmm'), words('answer')] },
+    assistant(thinking('hmm'), words('answer')),
     { role: 'user', content: 'go on' },
   ],
 }

@@ -1,4 +1,5 @@
 /** Content nested in content, media types and empty turns. */
+import { assistant, geminiUser, imageBlock, imagePart, STRICT, user } from './parts.ts'
 import type { RequestCase } from './request-case.ts'
 import type { FormatName } from './upstreams.ts'
 
@@ -14,10 +15,6 @@ const resultWith = (block: object) => ({
   type: 'tool_result',
   tool_use_id: 'c1',
   content: [block],
-})
-const imageBlock = (type: string) => ({
-  type: 'image',
-  source: { type: 'base64', media_type: type, data: PNG },
 })
 const NESTED = {
   type: 'document',
@@ -38,25 +35,19 @@ const UNKNOWN_PARTS: Readonly<
   Record<FormatName, { readonly request: object; readonly at: string }>
 > = {
   'openai-chat': {
-    request: { messages: [{ role: 'user', content: [{ type: 'text', text: 'q' }, UNKNOWN] }] },
+    request: { messages: [user({ type: 'text', text: 'q' }, UNKNOWN)] },
     at: 'messages[0].content[1]',
   },
   'openai-responses': {
-    request: {
-      store: false,
-      input: [{ role: 'user', content: [{ type: 'input_text', text: 'q' }, UNKNOWN] }],
-    },
+    request: { store: false, input: [user({ type: 'input_text', text: 'q' }, UNKNOWN)] },
     at: 'input[0].content[1]',
   },
   'anthropic-messages': {
-    request: {
-      max_tokens: 9,
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'q' }, UNKNOWN] }],
-    },
+    request: { max_tokens: 9, messages: [user({ type: 'text', text: 'q' }, UNKNOWN)] },
     at: 'messages[0].content[1]',
   },
   'google-gemini': {
-    request: { contents: [{ role: 'user', parts: [{ text: 'q' }, { hologram: { x: 1 } }] }] },
+    request: { contents: [geminiUser({ text: 'q' }, { hologram: { x: 1 } })] },
     at: 'contents[0].parts[1]',
   },
 }
@@ -72,43 +63,27 @@ export const cases: readonly RequestCase[] = [
     name: 'image/jpg is image/jpeg',
     client: 'openai-chat',
     model: 'claude-sonnet-4-5',
-    request: {
-      messages: [
-        {
-          role: 'user',
-          content: [{ type: 'image_url', image_url: { url: 'data:image/jpg;base64,/9j/4AAQ' } }],
-        },
-      ],
-    },
+    request: { messages: [user(imagePart('data:image/jpg;base64,/9j/4AAQ'))] },
     check: ({ up, status }) => status === 200 && /image\/jpeg/.test(JSON.stringify(up)),
   },
   {
     name: 'an image in a document goes to responses',
     client: 'anthropic-messages',
     model: 'resp',
-    headers: { 'x-tollgate-strict': 'true' },
+    headers: STRICT,
     request: {
       max_tokens: 100,
       messages: [
-        {
-          role: 'user',
-          content: [
-            {
-              type: 'document',
-              source: {
-                type: 'content',
-                content: [
-                  { type: 'text', text: 'page 1' },
-                  {
-                    type: 'image',
-                    source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' },
-                  },
-                ],
-              },
+        user(
+          {
+            type: 'document',
+            source: {
+              type: 'content',
+              content: [{ type: 'text', text: 'page 1' }, imageBlock('image/png')],
             },
-            { type: 'text', text: 'describe' },
-          ],
-        },
+          },
+          { type: 'text', text: 'describe' },
+        ),
       ],
     },
     check: ({ upText }) => /input_image/.test(upText),
@@ -117,28 +92,14 @@ export const cases: readonly RequestCase[] = [
     name: 'an image in a document goes to Gemini',
     client: 'anthropic-messages',
     model: 'gx3',
-    headers: { 'x-tollgate-strict': 'true' },
+    headers: STRICT,
     request: {
       max_tokens: 100,
       messages: [
-        {
-          role: 'user',
-          content: [
-            {
-              type: 'document',
-              source: {
-                type: 'content',
-                content: [
-                  {
-                    type: 'image',
-                    source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' },
-                  },
-                ],
-              },
-            },
-            { type: 'text', text: 'describe' },
-          ],
-        },
+        user(
+          { type: 'document', source: { type: 'content', content: [imageBlock('image/png')] } },
+          { type: 'text', text: 'describe' },
+        ),
       ],
     },
     check: ({ upText }) => /inlineData/.test(upText),
@@ -169,19 +130,13 @@ export const cases: readonly RequestCase[] = [
                 max_tokens: 9,
                 messages: [
                   { role: 'user', content: 'q' },
-                  { role: 'assistant', content: [call] },
-                  { role: 'user', content: [resultWith(imageBlock(name))] },
+                  assistant(call),
+                  user(resultWith(imageBlock(name))),
                 ],
               }
             : {
                 messages: [
-                  {
-                    role: 'user',
-                    content: [
-                      { type: 'text', text: 'q' },
-                      { type: 'image_url', image_url: { url: `data:${name};base64,${PNG}` } },
-                    ],
-                  },
+                  user({ type: 'text', text: 'q' }, imagePart(`data:${name};base64,${PNG}`)),
                 ],
               },
         check: ({ upText, status }) =>
@@ -196,9 +151,7 @@ export const cases: readonly RequestCase[] = [
       name: `${name} is a format of chat`,
       client: 'google-gemini',
       model: 'chat',
-      request: {
-        contents: [{ role: 'user', parts: [{ inlineData: { mimeType: name, data: 'eA==' } }] }],
-      },
+      request: { contents: [geminiUser({ inlineData: { mimeType: name, data: 'eA==' } })] },
       check: ({ up }) =>
         up.messages[0].content[0].input_audio.format === (/mp3/.test(name) ? 'mp3' : 'wav'),
     }),
@@ -212,12 +165,8 @@ export const cases: readonly RequestCase[] = [
         request: {
           max_tokens: 9,
           messages: isResult
-            ? [
-                { role: 'user', content: 'q' },
-                { role: 'assistant', content: [call] },
-                { role: 'user', content: [resultWith(NESTED)] },
-              ]
-            : [{ role: 'user', content: [NESTED, { type: 'text', text: 'q' }] }],
+            ? [{ role: 'user', content: 'q' }, assistant(call), user(resultWith(NESTED))]
+            : [user(NESTED, { type: 'text', text: 'q' })],
         },
         check: ({ upText, status }) => {
           const hidden = Buffer.from('page one').toString('base64')
@@ -256,12 +205,7 @@ export const cases: readonly RequestCase[] = [
     request: {
       max_tokens: 9,
       messages: [
-        {
-          role: 'user',
-          content: [
-            { type: 'document', source: { type: 'content', content: [{ type: 'hologram' }] } },
-          ],
-        },
+        user({ type: 'document', source: { type: 'content', content: [{ type: 'hologram' }] } }),
       ],
     },
     check: ({ status, out, up }) =>
@@ -274,12 +218,7 @@ export const cases: readonly RequestCase[] = [
     client: 'openai-chat',
     model: 'cl45',
     request: {
-      messages: [
-        {
-          role: 'user',
-          content: [{ type: 'image_url', image_url: { url: 'http://a.example/x.png' } }],
-        },
-      ],
+      messages: [user(imagePart('http://a.example/x.png'))],
     },
     check: ({ status, out, up }) =>
       status === 400 && up === undefined && out.error.param === 'messages[0].content[0]',
@@ -288,7 +227,7 @@ export const cases: readonly RequestCase[] = [
     name: 'a GIF is refused for Gemini at its place',
     client: 'anthropic-messages',
     model: 'gx3',
-    request: { max_tokens: 9, messages: [{ role: 'user', content: [imageBlock('image/gif')] }] },
+    request: { max_tokens: 9, messages: [user(imageBlock('image/gif'))] },
     check: ({ status, out, up }) =>
       status === 400 && up === undefined && out.error.message.includes('messages[0].content[0]'),
   },

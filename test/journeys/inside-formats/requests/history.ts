@@ -1,8 +1,17 @@
 /** Histories that another provider's model wrote in part, and the rules of upstreams about them. */
+import {
+  assistant,
+  chatCall,
+  chatTool,
+  geminiUser,
+  imageBlock,
+  messagesTool,
+  responsesTool,
+  user,
+} from './parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
-const schema = { type: 'object', properties: {} }
-const tools = [{ name: 'read', input_schema: schema }]
+const tools = [messagesTool('read')]
 const THINKING = { type: 'thinking', thinking: 'deep thought' }
 const use = { type: 'tool_use', id: 'toolu_01ABC', name: 'read', input: {} }
 const messagesWith = (...blocks: readonly object[]): object => ({
@@ -10,13 +19,13 @@ const messagesWith = (...blocks: readonly object[]): object => ({
   tools,
   messages: [
     { role: 'user', content: 'q' },
-    { role: 'assistant', content: [...blocks, use] },
-    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_01ABC', content: 'r' }] },
+    assistant(...blocks, use),
+    user({ type: 'tool_result', tool_use_id: 'toolu_01ABC', content: 'r' }),
   ],
 })
 const responsesWith = (reasoning: object): object => ({
   store: false,
-  tools: [{ type: 'function', name: 'read', parameters: schema, strict: false }],
+  tools: [responsesTool('read')],
   input: [
     { role: 'user', content: 'q' },
     {
@@ -32,7 +41,7 @@ const responsesWith = (reasoning: object): object => ({
 const geminiWith = (call: object): object => ({
   tools: [{ functionDeclarations: [{ name: 'read' }] }],
   contents: [
-    { role: 'user', parts: [{ text: 'q' }] },
+    geminiUser({ text: 'q' }),
     {
       role: 'model',
       parts: [
@@ -40,23 +49,18 @@ const geminiWith = (call: object): object => ({
         { functionCall: { id: 'c9', name: 'read', args: {} }, ...call },
       ],
     },
-    {
-      role: 'user',
-      parts: [{ functionResponse: { id: 'c9', name: 'read', response: { output: 'r' } } }],
-    },
+    geminiUser({ functionResponse: { id: 'c9', name: 'read', response: { output: 'r' } } }),
   ],
 })
 const chatWith = (...after: readonly object[]): object => ({
-  tools: [{ type: 'function', function: { name: 'read', parameters: schema } }],
+  tools: [chatTool('read')],
   messages: [
     { role: 'user', content: 'q' },
     {
       role: 'assistant',
       content: null,
       reasoning_content: 'deep thought',
-      tool_calls: [
-        { id: 'toolu_01ABC', type: 'function', function: { name: 'read', arguments: '{}' } },
-      ],
+      tool_calls: [chatCall('toolu_01ABC', 'read')],
     },
     { role: 'tool', tool_call_id: 'toolu_01ABC', content: 'r' },
     ...after,
@@ -208,7 +212,7 @@ const SIGNATURES: readonly Row[] = [
       max_tokens: 9,
       messages: [
         { role: 'user', content: 'a' },
-        { role: 'assistant', content: [THINKING] },
+        assistant(THINKING),
         { role: 'user', content: 'b' },
       ],
     },
@@ -311,22 +315,8 @@ const RULES: readonly Row[] = [
       ...SIGNED,
       messages: [
         { role: 'user', content: 'q' },
-        { role: 'assistant', content: [use] },
-        {
-          role: 'user',
-          content: [
-            {
-              type: 'tool_result',
-              tool_use_id: use.id,
-              content: [
-                {
-                  type: 'image',
-                  source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' },
-                },
-              ],
-            },
-          ],
-        },
+        assistant(use),
+        user({ type: 'tool_result', tool_use_id: use.id, content: [imageBlock('image/png')] }),
       ],
     },
     isForMistral,

@@ -1,20 +1,23 @@
 /** The order of calls, results and other turns, in every format of clients and targets. */
+import {
+  assistant,
+  chatCall,
+  chatTool,
+  geminiUser,
+  messagesTool,
+  responsesTool,
+  user,
+} from './parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
-const schema = { type: 'object', properties: {} }
-const chatCall = (id: string): object => ({
-  id,
-  type: 'function',
-  function: { name: 'w', arguments: '{}' },
-})
-const chatTools = [{ type: 'function', function: { name: 'w', parameters: schema } }]
+const chatTools = [chatTool('w')]
 /** Two assistant messages with a call each, words between them, then both results. */
 const chat = {
   messages: [
     { role: 'user', content: 'q' },
-    { role: 'assistant', content: null, tool_calls: [chatCall('a1')] },
+    { role: 'assistant', content: null, tool_calls: [chatCall('a1', 'w')] },
     { role: 'user', content: 'hurry' },
-    { role: 'assistant', content: null, tool_calls: [chatCall('b2')] },
+    { role: 'assistant', content: null, tool_calls: [chatCall('b2', 'w')] },
     { role: 'system', content: 'be brief' },
     { role: 'tool', tool_call_id: 'a1', content: '1' },
     { role: 'tool', tool_call_id: 'b2', content: '2' },
@@ -26,17 +29,11 @@ const messages = {
   max_tokens: 100,
   messages: [
     { role: 'user', content: 'q' },
-    { role: 'assistant', content: [use('a1'), use('b2')] },
-    {
-      role: 'user',
-      content: [
-        { type: 'tool_result', tool_use_id: 'a1', content: '1' },
-        { type: 'text', text: 'hurry' },
-      ],
-    },
-    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'b2', content: '2' }] },
+    assistant(use('a1'), use('b2')),
+    user({ type: 'tool_result', tool_use_id: 'a1', content: '1' }, { type: 'text', text: 'hurry' }),
+    user({ type: 'tool_result', tool_use_id: 'b2', content: '2' }),
   ],
-  tools: [{ name: 'w', input_schema: schema }],
+  tools: [messagesTool('w')],
 }
 const responses = {
   store: false,
@@ -48,13 +45,13 @@ const responses = {
     { type: 'function_call_output', call_id: 'a1', output: '1' },
     { role: 'user', content: 'and?' },
   ],
-  tools: [{ type: 'function', name: 'w', parameters: schema, strict: false }],
+  tools: [responsesTool('w')],
 }
 const gemini = {
   contents: [
-    { role: 'user', parts: [{ text: 'q' }] },
+    geminiUser({ text: 'q' }),
     { role: 'model', parts: [{ functionCall: { id: 'a1', name: 'w', args: {} } }] },
-    { role: 'user', parts: [{ text: 'hurry' }] },
+    geminiUser({ text: 'hurry' }),
     { role: 'model', parts: [{ functionCall: { id: 'b2', name: 'w', args: {} } }] },
     {
       role: 'user',

@@ -1,26 +1,24 @@
 /** Reasoning goes back to the backend that made it, and to no other. */
 import { chatAnswer, chatStream } from './chat-answers.ts'
+import { assistant, EMPTY_SCHEMA, geminiUser, messagesTool, user } from './parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
 /** A thought without a signature, a call and its result. */
 const MESSAGES = {
-  tools: [{ name: 'read', input_schema: { type: 'object', properties: {} } }],
+  tools: [messagesTool('read')],
   messages: [
     { role: 'user', content: 'q' },
-    {
-      role: 'assistant',
-      content: [
-        { type: 'thinking', thinking: 'deep thought', signature: '' },
-        { type: 'tool_use', id: 'c9', name: 'read', input: {} },
-      ],
-    },
-    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c9', content: 'r' }] },
+    assistant(
+      { type: 'thinking', thinking: 'deep thought', signature: '' },
+      { type: 'tool_use', id: 'c9', name: 'read', input: {} },
+    ),
+    user({ type: 'tool_result', tool_use_id: 'c9', content: 'r' }),
   ],
 }
 /** The same in Responses. */
 const RESPONSES = {
   store: false,
-  tools: [{ type: 'function', name: 'read', parameters: { type: 'object', properties: {} } }],
+  tools: [{ type: 'function', name: 'read', parameters: EMPTY_SCHEMA }],
   input: [
     { role: 'user', content: 'q' },
     {
@@ -62,7 +60,7 @@ export const cases: readonly RequestCase[] = [
     request: {
       tools: [{ functionDeclarations: [{ name: 'read' }] }],
       contents: [
-        { role: 'user', parts: [{ text: 'q' }] },
+        geminiUser({ text: 'q' }),
         {
           role: 'model',
           parts: [
@@ -70,10 +68,7 @@ export const cases: readonly RequestCase[] = [
             { functionCall: { id: 'c9', name: 'read', args: {} } },
           ],
         },
-        {
-          role: 'user',
-          parts: [{ functionResponse: { id: 'c9', name: 'read', response: { output: 'r' } } }],
-        },
+        geminiUser({ functionResponse: { id: 'c9', name: 'read', response: { output: 'r' } } }),
       ],
     },
     check: ({ up }) => up.messages[1].reasoning_content === 'deep thought',
@@ -100,10 +95,7 @@ export const cases: readonly RequestCase[] = [
     request: { max_tokens: 50, messages: [{ role: 'user', content: 'q' }] },
     answer: chatStream(
       [
-        {
-          role: 'assistant',
-          content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hmm' }] }],
-        },
+        assistant({ type: 'thinking', thinking: [{ type: 'text', text: 'hmm' }] }),
         { content: [{ type: 'text', text: 'answer' }] },
       ],
       'stop',
@@ -135,13 +127,7 @@ export const cases: readonly RequestCase[] = [
       max_tokens: 100,
       messages: [
         { role: 'user', content: 'w?' },
-        {
-          role: 'assistant',
-          content: [
-            { type: 'thinking', thinking: 'x' },
-            { type: 'text', text: 'yo' },
-          ],
-        },
+        assistant({ type: 'thinking', thinking: 'x' }, { type: 'text', text: 'yo' }),
         { role: 'user', content: 'x' },
       ],
     },

@@ -1,5 +1,16 @@
 /** Custom tools, grammars, and the order of calls and results. */
 import { chatAnswer, chatStream } from './chat-answers.ts'
+import {
+  assistant,
+  chatCall,
+  chatTool,
+  geminiUser,
+  grammarTool,
+  messagesTool,
+  responsesTool,
+  STRICT,
+  user,
+} from './parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
 const A = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
@@ -28,12 +39,7 @@ const schemaIn = (up: Body): Body => {
 }
 const SCHEMA = { type: 'object', properties: { a: { type: 'string' } } }
 
-const FIND = {
-  type: 'function',
-  name: 'find',
-  parameters: { type: 'object', properties: {} },
-  strict: false,
-}
+const FIND = responsesTool('find')
 
 export const cases: readonly RequestCase[] = [
   {
@@ -43,10 +49,7 @@ export const cases: readonly RequestCase[] = [
     stream: true,
     request: {
       max_tokens: 50,
-      tools: [
-        { name: 'read', input_schema: { type: 'object', properties: {} } },
-        { name: 'write', input_schema: { type: 'object', properties: {} } },
-      ],
+      tools: [messagesTool('read'), messagesTool('write')],
       messages: [{ role: 'user', content: 'q' }],
     },
     answer: chatStream(
@@ -88,16 +91,7 @@ export const cases: readonly RequestCase[] = [
     answer: chatAnswer(
       {
         content: null,
-        tool_calls: [
-          {
-            id: 'c1',
-            type: 'function',
-            function: {
-              name: 'apply_patch',
-              arguments: '{"input":"*** Begin Patch\\n*** End Patch"}',
-            },
-          },
-        ],
+        tool_calls: [chatCall('c1', 'apply_patch', '{"input":"*** Begin Patch\\n*** End Patch"}')],
       },
       'tool_calls',
     ),
@@ -126,17 +120,7 @@ export const cases: readonly RequestCase[] = [
     name: 'a grammar of responses in the form of chat, for a reasoning model',
     client: 'openai-responses',
     model: 'chat-r',
-    request: {
-      input: 'x',
-      store: false,
-      tools: [
-        {
-          type: 'custom',
-          name: 'sql',
-          format: { type: 'grammar', syntax: 'lark', definition: 'start: "a"' },
-        },
-      ],
-    },
+    request: { input: 'x', store: false, tools: [grammarTool('sql', 'start: "a"')] },
     check: ({ up }) => up.tools[0].custom.format.grammar?.definition === 'start: "a"',
   },
   {
@@ -145,12 +129,7 @@ export const cases: readonly RequestCase[] = [
     model: 'gx25',
     request: {
       messages: [{ role: 'user', content: 'hi' }],
-      tools: [
-        {
-          type: 'function',
-          function: { name: 'w', parameters: { type: 'object', properties: {} } },
-        },
-      ],
+      tools: [chatTool('w')],
       response_format: {
         type: 'json_schema',
         json_schema: {
@@ -169,18 +148,7 @@ export const cases: readonly RequestCase[] = [
       store: false,
       input: [
         { role: 'user', content: 'hi' },
-        {
-          type: 'additional_tools',
-          role: 'developer',
-          tools: [
-            {
-              type: 'function',
-              name: 'w',
-              parameters: { type: 'object', properties: {} },
-              strict: false,
-            },
-          ],
-        },
+        { type: 'additional_tools', role: 'developer', tools: [responsesTool('w')] },
         { role: 'user', content: 'x' },
       ],
     },
@@ -191,7 +159,7 @@ export const cases: readonly RequestCase[] = [
     client: 'google-gemini',
     model: 'gx25',
     request: {
-      contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
+      contents: [geminiUser({ text: 'hi' })],
       tools: [{ functionDeclarations: [{ name: 'w' }] }],
       toolConfig: { functionCallingConfig: { mode: 'any' } },
     },
@@ -205,20 +173,14 @@ export const cases: readonly RequestCase[] = [
       max_tokens: 100,
       messages: [
         { role: 'user', content: 'q' },
-        { role: 'assistant', content: [{ type: 'tool_use', id: 'a1', name: 'w', input: {} }] },
-        { role: 'assistant', content: [{ type: 'tool_use', id: 'b2', name: 'v', input: {} }] },
-        {
-          role: 'user',
-          content: [
-            { type: 'tool_result', tool_use_id: 'a1', content: '1' },
-            { type: 'tool_result', tool_use_id: 'b2', content: '2' },
-          ],
-        },
+        assistant({ type: 'tool_use', id: 'a1', name: 'w', input: {} }),
+        assistant({ type: 'tool_use', id: 'b2', name: 'v', input: {} }),
+        user(
+          { type: 'tool_result', tool_use_id: 'a1', content: '1' },
+          { type: 'tool_result', tool_use_id: 'b2', content: '2' },
+        ),
       ],
-      tools: [
-        { name: 'w', input_schema: { type: 'object', properties: {} } },
-        { name: 'v', input_schema: { type: 'object', properties: {} } },
-      ],
+      tools: [messagesTool('w'), messagesTool('v')],
     },
     check: ({ up }) =>
       up.messages.every(
@@ -235,9 +197,7 @@ export const cases: readonly RequestCase[] = [
           max_tokens: 9,
           messages: [{ role: 'user', content: 'q' }],
           tools:
-            model === 'cl45' || model === 'gx3'
-              ? [{ type: 'function', function: { name: 'f', parameters: root } }]
-              : [{ name: 'f', input_schema: root }],
+            model === 'cl45' || model === 'gx3' ? [chatTool('f', root)] : [messagesTool('f', root)],
         },
         check: ({ up }) => {
           const schema = schemaIn(up)
@@ -257,10 +217,7 @@ export const cases: readonly RequestCase[] = [
     name: 'a root schema passes unchanged in the same format',
     client: 'openai-chat',
     model: 'chat',
-    request: {
-      messages: [{ role: 'user', content: 'q' }],
-      tools: [{ type: 'function', function: { name: 'f', parameters: ROOTS.anyOf } }],
-    },
+    request: { messages: [{ role: 'user', content: 'q' }], tools: [chatTool('f', ROOTS.anyOf)] },
     check: ({ up }) => 'anyOf' in up.tools[0].function.parameters,
   },
   ...(['chat', 'resp'] as const).map(
@@ -270,7 +227,7 @@ export const cases: readonly RequestCase[] = [
       model,
       stream: true,
       request: {
-        contents: [{ role: 'user', parts: [{ text: 'q' }] }],
+        contents: [geminiUser({ text: 'q' })],
         generationConfig: {
           responseMimeType: 'application/json',
           responseSchema: { type: 'ARRAY', items: { type: 'STRING' } },
@@ -290,7 +247,7 @@ export const cases: readonly RequestCase[] = [
     stream: true,
     request: {
       input: 'q',
-      tools: [{ type: 'function', name: 'f', parameters: SCHEMA, strict: false }],
+      tools: [responsesTool('f', SCHEMA)],
       text: { format: { type: 'json_schema', name: 'x', schema: SCHEMA } },
     },
     check: ({ up, dropped }) =>
@@ -303,10 +260,10 @@ export const cases: readonly RequestCase[] = [
     name: 'a schema beside functions at Gemini 2.5 is refused in strict mode',
     client: 'openai-chat',
     model: 'gx25',
-    headers: { 'x-tollgate-strict': 'true' },
+    headers: STRICT,
     request: {
       messages: [{ role: 'user', content: 'hi' }],
-      tools: [{ type: 'function', function: { name: 'w', parameters: SCHEMA } }],
+      tools: [chatTool('w', SCHEMA)],
       response_format: { type: 'json_schema', json_schema: { name: 'r', schema: SCHEMA } },
     },
     check: ({ status, out }) => status === 400 && out.error.param === 'response_format',
@@ -318,7 +275,7 @@ export const cases: readonly RequestCase[] = [
     request: {
       messages: [{ role: 'user', content: 'hi' }],
       tool_choice: 'none',
-      tools: [{ type: 'function', function: { name: 'w', parameters: SCHEMA } }],
+      tools: [chatTool('w', SCHEMA)],
       response_format: { type: 'json_schema', json_schema: { name: 'r', schema: SCHEMA } },
     },
     check: ({ up }) => !up.tools && up.generationConfig.responseJsonSchema,
@@ -329,7 +286,7 @@ export const cases: readonly RequestCase[] = [
     model: 'gx3',
     request: {
       messages: [{ role: 'user', content: 'hi' }],
-      tools: [{ type: 'function', function: { name: 'w', parameters: SCHEMA } }],
+      tools: [chatTool('w', SCHEMA)],
       response_format: { type: 'json_schema', json_schema: { name: 'r', schema: SCHEMA } },
     },
     check: ({ up }) => up.tools && up.generationConfig.responseJsonSchema,
@@ -356,7 +313,7 @@ export const cases: readonly RequestCase[] = [
     client: 'google-gemini',
     model: 'claude-sonnet-4-5',
     request: {
-      contents: [{ role: 'user', parts: [{ text: 'q' }] }],
+      contents: [geminiUser({ text: 'q' })],
       tools: [{ functionDeclarations: [{ name: 'find' }] }],
       toolConfig: { functionCallingConfig: { mode: 'ANY' } },
       generationConfig: { thinkingConfig: { thinkingBudget: 2048 } },
@@ -372,18 +329,15 @@ export const cases: readonly RequestCase[] = [
       max_tokens: 50,
       messages: [
         { role: 'user', content: 'q' },
-        {
-          role: 'assistant',
-          content: [
-            { type: 'mcp_tool_use', id: 'm1', name: 'look', server_name: 'maps', input: { a: 1 } },
-            {
-              type: 'mcp_tool_result',
-              tool_use_id: 'm1',
-              is_error: false,
-              content: [{ type: 'text', text: 'found' }],
-            },
-          ],
-        },
+        assistant(
+          { type: 'mcp_tool_use', id: 'm1', name: 'look', server_name: 'maps', input: { a: 1 } },
+          {
+            type: 'mcp_tool_result',
+            tool_use_id: 'm1',
+            is_error: false,
+            content: [{ type: 'text', text: 'found' }],
+          },
+        ),
         { role: 'user', content: 'r' },
       ],
     },
@@ -397,7 +351,7 @@ export const cases: readonly RequestCase[] = [
       max_tokens: 50,
       messages: [
         { role: 'user', content: 'q' },
-        { role: 'assistant', content: [{ type: 'compaction', content: 'so far' }] },
+        assistant({ type: 'compaction', content: 'so far' }),
         { role: 'user', content: 'r' },
       ],
     },

@@ -1,4 +1,5 @@
 /** System turns and other items that a target takes only at some places. */
+import { geminiUser, responsesTool } from './parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
 export const cases: readonly RequestCase[] = [
@@ -34,14 +35,7 @@ export const cases: readonly RequestCase[] = [
         { role: 'developer', content: 'note' },
         { type: 'function_call_output', call_id: 'c1', output: 'sun' },
       ],
-      tools: [
-        {
-          type: 'function',
-          name: 'w',
-          parameters: { type: 'object', properties: {} },
-          strict: false,
-        },
-      ],
+      tools: [responsesTool('w')],
     },
     check: ({ up }) =>
       up.messages[
@@ -106,7 +100,7 @@ export const cases: readonly RequestCase[] = [
       client: 'google-gemini',
       model,
       request: {
-        contents: [{ role: 'user', parts: [{ text: 'largest city?' }] }],
+        contents: [geminiUser({ text: 'largest city?' })],
         generationConfig: { responseMimeType: 'application/json' },
       },
       check: ({ up }) => /JSON/.test(JSON.stringify(up.input ?? up.messages)),
