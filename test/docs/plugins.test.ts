@@ -12,6 +12,7 @@ import type { FilteredReply } from '../../engine/response/filters.ts'
 import { ACCOUNT } from '../../plugins/slots.ts'
 import { fakeExchange, fakeHost, readReply } from '../helpers/gateway/fake-exchange.ts'
 import { startGateway } from '../helpers/gateway/gateway.ts'
+import { bearer, postTo } from '../helpers/gateway/post.ts'
 import { SILENT_LOG, startHttpUpstream, startTestServer } from '../helpers/gateway/test-server.ts'
 import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 import { LONG } from '../helpers/run-settings.ts'
@@ -181,11 +182,11 @@ routes:
   t.teardown(() => gateway.stop())
   const key = await gateway.key()
   const ask = async (stream: boolean, content: string) => {
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'gp', stream, messages: [{ role: 'user', content }] }),
-    })
+    const response = await postTo(
+      `${gateway.url}/v1/chat/completions`,
+      { model: 'gp', stream, messages: [{ role: 'user', content }] },
+      bearer(key),
+    )
     const { headers, status } = response
     const [charge, hit, type] = ['x-tollgate-charge', 'x-cache', 'content-type'].map(name =>
       headers.get(name),

@@ -9,6 +9,7 @@ import { pageOf } from '../docs/blocks.ts'
 import { exampleFiles } from '../docs/examples.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { tollgate } from '../helpers/gateway/command-line.ts'
+import { bearer, postTo } from '../helpers/gateway/post.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
 import { sharedPostgres } from '../helpers/store/postgres.ts'
 import { credit, ROOT, runReadme, startExample, startProvider, startScript } from './run-example.ts'
@@ -76,11 +77,11 @@ t.test('plans-and-budgets: the plan pays, and a budget refuses the fifth call', 
   await command('plans', 'assign', 'admin', 'starter')
   const other = JSON.parse((await command('keys', 'create', 'admin', '--json')).out).key
   await eventually(async () => {
-    await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${other}`, 'content-type': 'application/json' },
-      body: '{"model":"assistant","max_tokens":20,"messages":[{"role":"user","content":"Hello"}]}',
-    })
+    await postTo(
+      `${gateway.url}/v1/chat/completions`,
+      '{"model":"assistant","max_tokens":20,"messages":[{"role":"user","content":"Hello"}]}',
+      bearer(other),
+    )
     const [plan] = JSON.parse((await command('plans', 'list', 'admin', '--json')).out)
     return Number(plan.used) > 0 || undefined
   })
@@ -127,11 +128,11 @@ t.test('own-engines: models are discovered, and charged at the price of their pa
   t.match(out, '"content":"Hello from model-b."')
   const calls = [...first.requests(), ...second.requests()].filter(line => line.startsWith('POST'))
   t.match(calls[0], /"model": ?"model-b"/)
-  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: '{"model":"own/model-a","messages":[{"role":"user","content":"Hello"}]}',
-  })
+  const response = await postTo(
+    `${gateway.url}/v1/chat/completions`,
+    '{"model":"own/model-a","messages":[{"role":"user","content":"Hello"}]}',
+    bearer(key),
+  )
   // 10 tokens at 0.10 and 5 at 0.40 for a million.
   t.equal(response.headers.get('x-tollgate-charge'), '0.000003')
 })

@@ -7,6 +7,7 @@ import { GoogleGenAI } from '@google/genai'
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { creditAdmin } from '../../helpers/money/credit.ts'
 
@@ -259,11 +260,11 @@ t.test('agent: a client that leaves its stream cancels it at the upstream', asyn
 
 t.test('agent: is refused by name if no target runs it', async t => {
   const post = async (body: object) => {
-    const response = await fetch(`${gateway.url}/v1beta/interactions`, {
-      method: 'POST',
-      headers: { 'x-goog-api-key': apiKey, 'content-type': 'application/json' },
-      body: JSON.stringify({ input: 'x', ...body }),
-    })
+    const response = await postTo(
+      `${gateway.url}/v1beta/interactions`,
+      { input: 'x', ...body },
+      { 'x-goog-api-key': apiKey },
+    )
     return { status: response.status, body: await response.json() }
   }
   const agent_config = { type: 'deep-research' }

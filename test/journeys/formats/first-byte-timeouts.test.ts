@@ -3,6 +3,7 @@
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
 import { scaled } from '../../helpers/machine-speed.ts'
 
@@ -22,11 +23,7 @@ routes:
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 const key = await gateway.key()
 const ask = (model: string) =>
-  fetch(`${gateway.url}/v1/responses`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, input: 'hi' }),
-  })
+  postTo(`${gateway.url}/v1/responses`, { model, input: 'hi' }, bearer(key))
 
 t.test('first-byte timeout: set per upstream, also at the same address', async t => {
   const answer = { id: 'r', object: 'response', status: 'completed', output: [] }

@@ -10,6 +10,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { startGeminiStore } from '../../helpers/gateway/gemini-store.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { sql } from '../../helpers/store/store.ts'
 
@@ -340,10 +341,8 @@ t.test('interactions: pass plain and streamed, and are charged by their usage', 
 
 t.test("interactions: errors are in Google's dialect", async t => {
   const post = async (body: object) => {
-    const response = await fetch(`${gateway.url}/v1beta/interactions`, {
-      method: 'POST',
-      headers: { 'x-goog-api-key': apiKeys.ann ?? '', 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+    const response = await postTo(`${gateway.url}/v1beta/interactions`, body, {
+      'x-goog-api-key': apiKeys.ann ?? '',
     })
     return { status: response.status, text: await response.text() }
   }

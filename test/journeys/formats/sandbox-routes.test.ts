@@ -13,6 +13,7 @@ import { blockOf, sessionOf } from '../../docs/blocks.ts'
 import type { Case } from '../../fixtures/upstream/cases/case.ts'
 import { writePng } from '../../helpers/formats/png.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { assemble, NAME, runCase } from './sdk-cases.ts'
 
@@ -142,11 +143,7 @@ const REQUESTS: readonly (readonly [path: string, body: object, answer?: object]
   ],
 ]
 const post = (path: string, body: object): Promise<Response> =>
-  fetch(`${gateway.url}/${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  postTo(`${gateway.url}/${path}`, body, bearer(key))
 
 t.test('sandbox: answers every route and most models of each kind', async t => {
   for (const [path, body, answer = {}] of REQUESTS) {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 
 const ROUTES = `
@@ -68,15 +69,11 @@ t.test('budgets of a quoted and of an explained call', async t => {
   })
 
   await t.test('after a call: the budget that would refuse is named', async t => {
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${key}`,
-        'content-type': 'application/json',
-        'x-tollgate-tags': 'project=alpha',
-      },
-      body: JSON.stringify({ model: 'flat', messages: [] }),
-    })
+    const response = await postTo(
+      `${gateway.url}/v1/chat/completions`,
+      { model: 'flat', messages: [] },
+      { ...bearer(key), 'x-tollgate-tags': 'project=alpha' },
+    )
     t.equal(response.status, 200, await response.text())
     const after = await eventually(async () => {
       const { out } = await quote('flat', ...caller)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 
 const ROUTES = `
@@ -104,11 +105,7 @@ t.test('answers that a plan pays whole: have the balance, in every format', asyn
   t.teardown(() => gateway.stop())
   const key = await gateway.key()
   const call = async (path: string, body: object) => {
-    const response = await fetch(gateway.url + path, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
+    const response = await postTo(gateway.url + path, body, bearer(key))
     await response.text()
     const header = (name: string) => response.headers.get(`x-tollgate-${name}`)
     return { status: response.status, charge: header('charge'), balance: header('balance') }

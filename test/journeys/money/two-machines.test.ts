@@ -12,6 +12,7 @@ import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway/gateway.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
 import { scaled } from '../../helpers/machine-speed.ts'
@@ -137,15 +138,10 @@ const ask = async (
   key: string,
   { path = '/v1/chat/completions', headers = {} as Readonly<Record<string, string>> } = {},
 ) => {
-  const response = await fetch(url + path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      connection: 'close',
-      ...headers,
-    },
-    body: '{"model":"call","messages":[]}',
+  const response = await postTo(url + path, '{"model":"call","messages":[]}', {
+    ...bearer(key),
+    connection: 'close',
+    ...headers,
   })
   const { status } = response
   const replayed = response.headers.get('idempotent-replayed')

@@ -13,7 +13,7 @@ import {
   sound,
   totalCharged,
 } from './audio.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { gateway, key, postWithKey, upstream } from './shipped-gateway.ts'
 
 /** Nanos per letter: 15 USD per million letters, at 7.2. */
 const LETTER = 108_000
@@ -182,11 +182,7 @@ t.test('speech: an upstream error passes and is free', async t => {
     answers('application/json', JSON.stringify({ error }), '400 Bad Request'),
   )
   const before = await totalCharged()
-  const response = await fetch(`${gateway.url}/v1/audio/speech`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(ask),
-  })
+  const response = await postWithKey(`/v1/audio/speech`, ask)
   t.equal(response.status, 400)
   t.same(await response.json(), { error })
   t.equal(await totalCharged(), before)

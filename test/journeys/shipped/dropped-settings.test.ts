@@ -2,14 +2,10 @@
  *  it. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { postWithKey, upstream } from './shipped-gateway.ts'
 
 const post = async (path: string, body: object) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  const response = await postWithKey(path, body)
   const text = await response.text()
   const droppedHeader = response.headers.get('x-tollgate-dropped')
   return { status: response.status, dropped: droppedHeader?.split(', ').sort() ?? [], text }

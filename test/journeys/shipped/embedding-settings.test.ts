@@ -2,14 +2,10 @@
  *  fields are named or refused, and models without embeddings are not called. */
 import t, { type Test } from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { gateway, key, sentCalls, upstream } from './shipped-gateway.ts'
+import { postWithKey, sentCalls, upstream } from './shipped-gateway.ts'
 
 const post = async (path: string, body: object | string, headers: object = {}) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  })
+  const response = await postWithKey(path, body, headers)
   const droppedHeader = response.headers.get('x-tollgate-dropped')
   return {
     status: response.status,

@@ -8,6 +8,7 @@ import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
 import { plainAnswers } from '../../helpers/formats/plain-answers.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { sql } from '../../helpers/store/store.ts'
@@ -160,11 +161,7 @@ for (const [client, ask] of Object.entries(CLIENTS))
 // ---------------------------------------------------------------- requests that must not work
 
 const post = async (path: string, body: Fields, credential = key) => {
-  const response = await fetch(`${gateway.url}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  const response = await postTo(`${gateway.url}${path}`, body, bearer(credential))
   const json = (await response.json()) as { error?: Fields } & Fields
   return { status: response.status, json, headers: response.headers }
 }

@@ -2,14 +2,10 @@
  *  refused by the name that the client used. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { gateway, key, sentCalls, upstream } from './shipped-gateway.ts'
+import { postWithKey, sentCalls, upstream } from './shipped-gateway.ts'
 
 const post = async (path: string, body: object) => {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  const response = await postWithKey(path, body)
   const unpriced = response.headers.get('x-tollgate-unpriced')
   return { status: response.status, text: JSON.stringify(await response.json()), unpriced }
 }

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { answers, errorOf } from './audio.ts'
 import { gateway, key, sentCalls, upstream } from './shipped-gateway.ts'
@@ -291,11 +292,11 @@ const REFUSED: readonly Row[] = [
 ]
 t.test('videos: each invalid request is refused with its body, and nothing is sent', async t => {
   for (const [change, status, code, param, message] of REFUSED) {
-    const response = await fetch(`${gateway.url}/v1/videos`, {
-      method: 'POST',
-      headers: { ...authorization, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...VALID, ...change }),
-    })
+    const response = await postTo(
+      `${gateway.url}/v1/videos`,
+      { ...VALID, ...change },
+      authorization,
+    )
     const name = JSON.stringify(change).slice(0, 80)
     t.equal(response.status, status, name)
     const { error } = (await response.json()) as { error: Fields }

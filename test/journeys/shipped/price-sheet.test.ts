@@ -9,7 +9,7 @@ import {
   printUnitPrice,
   readYaml,
 } from './catalogue-prices.ts'
-import { gateway, key } from './shipped-gateway.ts'
+import { gateway, postWithKey } from './shipped-gateway.ts'
 
 const CREDIT = 0.036
 const IMAGE = 'https://files.example/cat.png'
@@ -66,11 +66,7 @@ t.test('price sheet: a task of each model costs what it says, on each route', as
   }>(readYaml('models/vd.yaml').models))
     for (const [route, body] of Object.entries(BODIES)) {
       if (!accepts[route] || price === undefined) continue
-      const response = await fetch(`${gateway.url}/ent/v2/${route}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model, ...body }),
-      })
+      const response = await postWithKey(`/ent/v2/${route}`, { model, ...body })
       const task = (await response.json()) as Facts
       t.equal(response.status, 200, JSON.stringify(task))
       const facts = { is_rec: false, ...task }

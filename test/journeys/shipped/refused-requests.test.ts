@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
-import { gateway, key } from './shipped-gateway.ts'
+import { gateway, key, postWithKey } from './shipped-gateway.ts'
 
 /** Members of an error of each dialect. */
 const DIALECTS = {
@@ -150,11 +150,7 @@ t.test('verbs behind a colon: errors are in the dialect of the path for every id
 
 t.test('unknown method: is not found for any path', async t => {
   for (const path of ['/v1beta/models/gp-4.1:nosuch', '/v1/models/gp-4.1:nosuch']) {
-    const response = await fetch(gateway.url + path, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: '{}',
-    })
+    const response = await postWithKey(path, '{}')
     t.equal(response.status, 404, path)
     t.match(await response.json(), { error: { message: String } })
   }

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { answers, checkCharge, errorOf, openai } from './audio.ts'
-import { gateway, key, sentCalls, upstream } from './shipped-gateway.ts'
+import { postWithKey, sentCalls, upstream } from './shipped-gateway.ts'
 
 /** Nanos of a search unit: 2 USD for 1,000, at 7.2. */
 const UNIT = 14_400_000
@@ -20,12 +20,7 @@ const answer = {
   results: [{ index: 0, relevance_score: 0.98, document: { text: 'Rome is in Italy.' } }],
   meta: { api_version: { version: '1' }, billed_units: { search_units: 1 } },
 }
-const rerank = (body: object, headers: object = {}) =>
-  fetch(`${gateway.url}/v1/rerank`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  })
+const rerank = (body: object, headers: object = {}) => postWithKey('/v1/rerank', body, headers)
 const script = (body: object) => upstream.script('rr', [{ do: 'body' }, plain(body)])
 
 t.test('rerank: bytes pass both ways, and the reported search units are charged', async t => {

@@ -4,7 +4,7 @@ import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { applies, cellsOf, type Fields, unitsOf } from './catalogue-prices.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { gateway, key, postWithKey, upstream } from './shipped-gateway.ts'
 
 interface Row {
   readonly meter: string
@@ -276,11 +276,7 @@ const receiptOf = (id: string): Promise<Fields> =>
 t.test('price sheet: a call of each kind costs what its rows say', async t => {
   for (const { path, body, upstream: name, answer, model, facts, isTask, meters } of CALLS) {
     await upstream.script(name, [{ do: 'body' }, plain(answer)])
-    const response = await fetch(gateway.url + path, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
+    const response = await postWithKey(path, body)
     const text = await response.text()
     t.equal(response.status, 200, `${path} of ${model}: ${text.slice(0, 200)}`)
     const created = (isTask ? JSON.parse(text) : {}) as Fields

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
 import { creditAdmin } from '../../helpers/money/credit.ts'
 
@@ -41,3 +42,7 @@ t.beforeEach(() => upstream.forget())
 /** Requests that the upstream got in this test, without polls: tasks of earlier tests go on. */
 export const sentCalls = async () =>
   (await upstream.events('request')).filter(({ head }) => head.method !== 'GET')
+
+/** Posts with the key of the account. */
+export const postWithKey = (path: string, body: unknown, headers: object = {}): Promise<Response> =>
+  postTo(gateway.url + path, body, { ...bearer(key), ...headers })

@@ -7,7 +7,8 @@ import { WebSocket } from 'ws'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
 import type { Head } from '../../fixtures/upstream/script.ts'
 import { readAll } from '../../helpers/gateway/event-stream.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
+import { gateway, key, postWithKey as post, upstream } from './shipped-gateway.ts'
 
 interface RouteCase {
   readonly script: string
@@ -111,16 +112,6 @@ const ROUTES: readonly RouteCase[] = [
   },
 ]
 
-const post = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
-  fetch(gateway.url + path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      ...headers,
-    },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  })
 const headerOf = (head: Head | undefined, name: string) =>
   head?.headers
     .filter(([headerName]) => headerName.toLowerCase() === name)
@@ -148,7 +139,10 @@ for (const one of ROUTES)
     await checkUpstreamRequest(t, one)
 
     await upstream.script(one.script, [{ do: 'body' }, ...stream(one.events, { piece: 3 })])
-    const streamResponse = await post(one.streaming ?? one.path, { ...one.body, stream: true })
+    const streamResponse = await post(one.streaming ?? one.path, {
+      ...one.body,
+      stream: true,
+    })
     t.equal((await readAll(streamResponse)).bytes.toString(), one.events, 'a stream, byte for byte')
 
     await t.test('errors use the dialect of the route', async t => {
@@ -195,11 +189,10 @@ t.test('shipped routes: a key in the query does not reach the upstream', async t
   await upstream.forget()
   await upstream.script('gx', [{ do: 'body' }, plain({ candidates: [{ finishReason: 'STOP' }] })])
   const path = '/v1beta/models/gx-2.5-flash:generateContent'
-  const response = await fetch(`${gateway.url}${path}?key=${key}&alt=json`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{"contents":[{"parts":[{"text":"hi"}]}]}',
-  })
+  const response = await postTo(
+    `${gateway.url}${path}?key=${key}&alt=json`,
+    '{"contents":[{"parts":[{"text":"hi"}]}]}',
+  )
   t.equal(response.status, 200)
   await response.arrayBuffer()
   const [request] = await upstream.events('request', 'gx')

@@ -1,6 +1,7 @@
 /** Conversations of stored responses stay on the target and key that their first call used. */
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { responseBody } from '../../helpers/gateway/stored-responses.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
@@ -37,19 +38,15 @@ const key = await gateway.key()
 
 /** Returns the id of the response. */
 const call = async (conversation: number, previous: string | undefined): Promise<string> => {
-  const response = await fetch(`${gateway.url}/v1/responses`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      connection: 'close',
-    },
-    body: JSON.stringify({
+  const response = await postTo(
+    `${gateway.url}/v1/responses`,
+    {
       model: 'm',
       input: `talk-${conversation}`,
       ...(previous !== undefined && { previous_response_id: previous }),
-    }),
-  })
+    },
+    { ...bearer(key), connection: 'close' },
+  )
   const text = await response.text()
   t.equal(response.status, 200, text)
   return JSON.parse(text).id

@@ -6,6 +6,7 @@ import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { sql } from '../../helpers/store/store.ts'
@@ -212,11 +213,11 @@ t.test('interactions: are shown and deleted for their account alone', async t =>
 
 t.test('interactions: what is not served is refused by name', async t => {
   const post = async (body: object, headers: Record<string, string> = {}) => {
-    const response = await fetch(`${gateway.url}/v1beta/interactions`, {
-      method: 'POST',
-      headers: { 'x-goog-api-key': apiKey, 'content-type': 'application/json', ...headers },
-      body: JSON.stringify({ model: 'openai-chat', input: 'Hello', ...body }),
-    })
+    const response = await postTo(
+      `${gateway.url}/v1beta/interactions`,
+      { model: 'openai-chat', input: 'Hello', ...body },
+      { 'x-goog-api-key': apiKey, ...headers },
+    )
     return {
       status: response.status,
       body: await response.json(),

@@ -2,6 +2,7 @@
  *  together when that key is refused. */
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const KEYS = ['sk-one', 'sk-two', 'sk-three']
@@ -52,11 +53,11 @@ t.teardown(() => Promise.all(gateways.map(gateway => gateway.stop())))
 /** Every call has a connection of its own, so that all workers serve. */
 const call = async (index: number, names: object): Promise<number> => {
   const gateway = gateways[index % gateways.length]
-  const response = await fetch(`${gateway?.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', connection: 'close' },
-    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }], ...names }),
-  })
+  const response = await postTo(
+    `${gateway?.url}/v1/chat/completions`,
+    { model: 'm', messages: [{ role: 'user', content: 'Hello' }], ...names },
+    { connection: 'close' },
+  )
   await response.text()
   return response.status
 }

@@ -16,6 +16,7 @@ import {
 } from '../../helpers/gateway/connections.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { chatAnswer } from '../../helpers/gateway/metered.ts'
+import { bearer, postChat } from '../../helpers/gateway/post.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import { sql } from '../../helpers/store/store.ts'
 
@@ -80,11 +81,7 @@ const balance = () =>
   read(`SELECT balance AS value FROM wallets WHERE id = ${walletOf.account(account)}`)
 
 const call = async (model: string): Promise<number> => {
-  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key.text}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
-  })
+  const response = await postChat(gateway.url, model, bearer(key.text))
   await response.text()
   return response.status
 }

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { freePort } from '../../helpers/free-port.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postChat } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startProviderProcess } from '../../helpers/gateway/provider-process.ts'
 
@@ -75,11 +76,7 @@ routes:
     ((await get('/v1/models')) as { readonly data: readonly { readonly id: string }[] }).data
   const names = async () => (await list()).map(({ id }) => id)
   const ask = async (model: string) => {
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'x' }] }),
-    })
+    const response = await postChat(gateway.url, model)
     const body = await response.text()
     const { error } = JSON.parse(body) as { readonly error?: { readonly message: string } }
     return `${response.status} ${/"content":"([^"]+)"/.exec(body)?.[1] ?? error?.message}`

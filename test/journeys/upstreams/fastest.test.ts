@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 
 /** Streams its name after so many ms. The role comes at once, and is not content. */
 const SOURCE = `
@@ -42,14 +43,10 @@ routes:
   })
   t.teardown(() => gateway.stop())
   const ask = async (): Promise<string> => {
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        model: 'any',
-        stream: true,
-        messages: [{ role: 'user', content: 'x' }],
-      }),
+    const response = await postTo(`${gateway.url}/v1/chat/completions`, {
+      model: 'any',
+      stream: true,
+      messages: [{ role: 'user', content: 'x' }],
     })
     return /"content":"(\w+)"/.exec(await response.text())?.[1] ?? String(response.status)
   }

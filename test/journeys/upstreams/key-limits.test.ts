@@ -1,6 +1,7 @@
 /** Keys with `rpm` and `tpm`, over two workers and providers that are processes of their own. */
 import t, { type Test } from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { startProviderProcess } from '../../helpers/gateway/provider-process.ts'
 
 /** Answers with the key, and counts; `limit` requests a key, then 429. The headers have a form, and
@@ -56,11 +57,11 @@ routes:
   })
   t.teardown(() => gateway.stop())
   const ask = async (text = 'x') => {
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', connection: 'close' },
-      body: JSON.stringify({ model: 'any', messages: [{ role: 'user', content: text }] }),
-    })
+    const response = await postTo(
+      `${gateway.url}/v1/chat/completions`,
+      { model: 'any', messages: [{ role: 'user', content: text }] },
+      { connection: 'close' },
+    )
     const body = await response.text()
     const name = /"content":"([\w-]+)"/.exec(body)?.[1]
     return { status: response.status, name, body, wait: response.headers.get('retry-after') }

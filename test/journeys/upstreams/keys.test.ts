@@ -7,6 +7,7 @@ import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postChat } from '../../helpers/gateway/post.ts'
 import { forkProgram } from '../../helpers/operator.ts'
 
 const CALLS = 600
@@ -38,11 +39,7 @@ t.teardown(async () => {
   upstream.kill()
 })
 const post = async (model = 'm') => {
-  const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
-  })
+  const reply = await postChat(gateway.url, model)
   return { status: reply.status, text: await reply.text() }
 }
 const metrics = async (): Promise<string> => (await fetch(`${gateway.admin}/metrics`)).text()

@@ -1,6 +1,7 @@
 /** `balance: prefix` with engines that are processes of their own and keep their prompts. */
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postTo } from '../../helpers/gateway/post.ts'
 import { startProviderProcess } from '../../helpers/gateway/provider-process.ts'
 
 /** Answers with its name and whether it has seen the first message before, as an engine caches. */
@@ -57,11 +58,11 @@ routes:
   })
   t.teardown(() => gateway.stop())
   const ask = async (client: keyof typeof CLIENTS, stream: boolean, texts: readonly string[]) => {
-    const response = await fetch(gateway.url + PATHS[client], {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', connection: 'close' },
-      body: JSON.stringify({ model: 'any', stream, ...CLIENTS[client](texts) }),
-    })
+    const response = await postTo(
+      gateway.url + PATHS[client],
+      { model: 'any', stream, ...CLIENTS[client](texts) },
+      { connection: 'close' },
+    )
     return /\b([ab]-(?:hit|miss))/.exec(await response.text())?.[1] ?? String(response.status)
   }
   const engines = new Set<string>()

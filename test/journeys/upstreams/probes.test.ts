@@ -1,6 +1,7 @@
 /** `health.probe`: an ejected address is probed by the gateway alone. Engines are processes. */
 import t, { type Test } from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { postChat } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startProviderProcess } from '../../helpers/gateway/provider-process.ts'
 
@@ -47,11 +48,7 @@ routes:
   })
   t.teardown(() => gateway.stop())
   return async () => {
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'any', messages: [{ role: 'user', content: 'x' }] }),
-    })
+    const response = await postChat(gateway.url, 'any')
     return /"content":"(\w+)"/.exec(await response.text())?.[1] ?? String(response.status)
   }
 }

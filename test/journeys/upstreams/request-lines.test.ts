@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { bearer, postChat } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 import { operatorEnv } from '../../helpers/operator.ts'
@@ -74,15 +75,7 @@ await run('accounts', 'credit', 'admin', '1000')
 
 /** The id of a call on a connection of its own, so that both workers serve. */
 const call = async (model: string): Promise<string> => {
-  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${key}`,
-      connection: 'close',
-    },
-    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
-  })
+  const response = await postChat(gateway.url, model, { ...bearer(key), connection: 'close' })
   const text = await response.text()
   if (response.status !== 200) throw new Error(text)
   return response.headers.get('x-request-id') ?? ''

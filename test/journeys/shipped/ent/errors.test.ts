@@ -3,15 +3,12 @@
 import t from 'tap'
 import { makeSecret } from '../../../../plugins/credentials/secret.ts'
 import { addKey, createAccount } from '../../../../plugins/credentials/statements.ts'
+import { postTo } from '../../../helpers/gateway/post.ts'
 import { database, gateway, key, sentCalls } from '../shipped-gateway.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 const post = async (path: string, body: unknown, authorization = `Bearer ${key}`) => {
-  const response = await fetch(`${gateway.url}/ent/v2/${path}`, {
-    method: 'POST',
-    headers: { authorization, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  const response = await postTo(`${gateway.url}/ent/v2/${path}`, body, { authorization })
   return { status: response.status, json: (await response.json()) as Fields }
 }
 
