@@ -1,12 +1,9 @@
 /** Chat completions that a provider refuses. */
+import { chatCall, chatTool, imagePart } from '../../helpers/formats/request-parts.ts'
 import { openAiCases } from './openai-both.ts'
 import type { RuleCases } from './rule-cases.ts'
 
-const call = (id: string, name = 'f', text = '{}') => ({
-  id,
-  type: 'function',
-  function: { name, arguments: text },
-})
+const call = (id: string, name = 'f', text = '{}') => chatCall(id, name, text)
 const user = { role: 'user', content: 'hi' }
 const calling = (...calls: readonly object[]) => ({
   role: 'assistant',
@@ -30,9 +27,7 @@ export const CHAT_CASES: RuleCases = {
       { role: 'user', content: [{ type: 'text', text: 'and?' }] },
     ],
     model: 'gpt-4.1',
-    tools: [
-      { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } },
-    ],
+    tools: [chatTool('f')],
     tool_choice: 'auto',
     max_completion_tokens: 100,
   },
@@ -68,7 +63,7 @@ export const CHAT_CASES: RuleCases = {
     'part-types': {
       'an image in a result': of(user, calling(call('c1')), {
         ...result('c1'),
-        content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }],
+        content: [imagePart('https://example.com/a.png')],
       }),
     },
     stops: { five: { body: { stop: ['a', 'b', 'c', 'd', 'e'] } } },

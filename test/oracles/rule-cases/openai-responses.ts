@@ -1,4 +1,5 @@
 /** Responses requests that OpenAI refuses. */
+import { assistant, responsesTool } from '../../helpers/formats/request-parts.ts'
 import { openAiCases } from './openai-both.ts'
 import type { RuleCases } from './rule-cases.ts'
 
@@ -21,14 +22,7 @@ export const RESPONSES_CASES: RuleCases = {
     ],
     model: 'gpt-4.1',
     store: false,
-    tools: [
-      {
-        type: 'function',
-        name: 'f',
-        parameters: { type: 'object', properties: {} },
-        strict: false,
-      },
-    ],
+    tools: [responsesTool('f')],
     tool_choice: 'auto',
     max_output_tokens: 100,
   },
@@ -61,10 +55,7 @@ export const RESPONSES_CASES: RuleCases = {
     },
     contents: {
       'of the user': of({ role: 'user', content: [{ type: 'output_text', text: 'a' }] }),
-      'of the assistant': of(user, {
-        role: 'assistant',
-        content: [{ type: 'input_text', text: 'a' }],
-      }),
+      'of the assistant': of(user, assistant({ type: 'input_text', text: 'a' })),
     },
     'max-output': { small: { body: { max_output_tokens: 5 } } },
     files: {

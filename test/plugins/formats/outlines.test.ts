@@ -14,6 +14,7 @@ import { estimatePromptTokens } from '../../../plugins/formats/prompt-tokens.ts'
 import { requestedTiersOf } from '../../../plugins/formats/tiers.ts'
 import { AGENT_SIZES, agentBody } from '../../bench/agents/bodies.ts'
 import { recordings } from '../../helpers/formats/recordings.ts'
+import { geminiUser, imagePart, user } from '../../helpers/formats/request-parts.ts'
 
 const scan = new BodyScan()
 const outlineOf = (bytes: Buffer): Fields => {
@@ -55,12 +56,9 @@ const attempt = (read: () => unknown): unknown => {
 
 const text = 'x'.repeat(5_000)
 const MEDIA: readonly Json[] = [
-  { type: 'image_url', image_url: { url: `data:image/png;base64,${text}` } },
-  {
-    type: 'image_url',
-    image_url: { url: `data:video/mp4;codecs="avc1.42E01E, mp4a.40.2";base64,${text}` },
-  },
-  { type: 'image_url', image_url: { url: `https://example.com/${text.slice(0, 900)}.mp4?x=1` } },
+  imagePart(`data:image/png;base64,${text}`),
+  imagePart(`data:video/mp4;codecs="avc1.42E01E, mp4a.40.2";base64,${text}`),
+  imagePart(`https://example.com/${text.slice(0, 900)}.mp4?x=1`),
   { type: 'input_audio', input_audio: { data: text, format: 'wav' } },
   { type: 'file', file: { filename: 'a.pdf', file_data: `data:application/pdf;base64,${text}` } },
   { type: 'image', source: { type: 'base64', media_type: 'image/png', data: text } },
@@ -68,15 +66,10 @@ const MEDIA: readonly Json[] = [
 ]
 const BODIES: readonly Json[] = [
   ...AGENT_SIZES.map(size => JSON.parse(agentBody(size, 'm', false)) as Json),
-  ...MEDIA.map(part => ({ model: 'm', messages: [{ role: 'user', content: [part] }] })),
-  { contents: [{ role: 'user', parts: [{ inlineData: { mimeType: 'image/png', data: text } }] }] },
+  ...MEDIA.map(part => ({ model: 'm', messages: [user(part)] })),
+  { contents: [geminiUser({ inlineData: { mimeType: 'image/png', data: text } })] },
   {
-    input: [
-      {
-        role: 'user',
-        content: [{ type: 'input_image', image_url: `data:image/png;base64,${text}` }],
-      },
-    ],
+    input: [user({ type: 'input_image', image_url: `data:image/png;base64,${text}` })],
   },
 ]
 
@@ -103,17 +96,7 @@ t.test('outlines: tokens of a prompt are estimated by the sizes of cut texts', a
 })
 t.test('outlines: a size that a client wrote counts nothing', async t => {
   const url = `data:image/png;base64,${'A'.repeat(60)}\u007f\n0:999999\u007f`
-  const body = {
-    messages: [
-      {
-        role: 'user',
-        content: [
-          { type: 'image_url', image_url: { url } },
-          { type: 'text', text },
-        ],
-      },
-    ],
-  }
+  const body = { messages: [user(imagePart(url), { type: 'text', text })] }
   const { json } = parseOutline(Buffer.from(JSON.stringify(body)))
   t.notOk(isOutline(json))
   t.equal(cutSize(url), 999_999, 'it looks like one')

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/formats/codec.ts'
+import { EMPTY_SCHEMA, geminiUser, user } from '../../helpers/formats/request-parts.ts'
 
 type Body = { readonly [member: string]: Json }
 const [CHAT, RESPONSES, MESSAGES, GEMINI] = [
@@ -12,7 +13,7 @@ const [CHAT, RESPONSES, MESSAGES, GEMINI] = [
   'anthropic-messages',
   'google-gemini',
 ]
-const HELLO: Prompt['turns'] = [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]
+const HELLO: Prompt['turns'] = [user({ type: 'text', text: 'hi' })]
 const send = (
   target: string,
   prompt: Partial<Prompt>,
@@ -148,7 +149,7 @@ t.test('structured output that a provider guarantees stays guaranteed, or is nam
   const loose = ask({ ...schema, required: [] }, CHAT)
   t.match(loose.body.response_format, { json_schema: { strict: false } })
   t.same(loose.dropped, ['form'])
-  const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
+  const contents = [geminiUser({ text: 'hi' })]
   const generationConfig = { responseMimeType: 'application/json', responseJsonSchema: schema }
   const path = '/v1beta/models/m:generateContent'
   const google = translate(GEMINI, { contents, generationConfig }, path, CHAT)
@@ -201,16 +202,10 @@ t.test('messages: a text of white space alone is not sent', t => {
   const content = [{ type: 'text', text: ' \n' }] as const
   const turns = [...HELLO, { role: 'assistant', content }, ...HELLO] as const
   t.same(send(MESSAGES, { turns }).body.messages, [
-    {
-      role: 'user',
-      content: [
-        { type: 'text', text: 'hi' },
-        { type: 'text', text: 'hi' },
-      ],
-    },
+    user({ type: 'text', text: 'hi' }, { type: 'text', text: 'hi' }),
   ])
   t.match(send(MESSAGES, { turns: [{ role: 'user', content }] }).body.messages, [
-    { role: 'user', content: [{ type: 'text', text: '.' }] },
+    user({ type: 'text', text: '.' }),
   ])
   t.end()
 })
@@ -225,7 +220,7 @@ for (const target of [CHAT, RESPONSES])
     t.match(sendTool(nested).parameters, {
       properties: { list: filled, lists: { type: 'array', items: filled } },
     })
-    t.same(sendTool({ type: 'object' }).parameters, { type: 'object', properties: {} })
+    t.same(sendTool({ type: 'object' }).parameters, EMPTY_SCHEMA)
     const tuple = { type: 'object', properties: { a: { type: 'array', prefixItems: [] } } }
     t.same(sendTool(tuple).parameters, tuple)
     t.end()

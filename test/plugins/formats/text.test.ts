@@ -6,6 +6,7 @@ import { Collector } from '../../../plugins/formats/hub/answer-parts.ts'
 import type { Content } from '../../../plugins/formats/hub/content.ts'
 import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'
 import { changeText, mapPromptText, textOfPrompt } from '../../../plugins/formats/hub/text.ts'
+import { assistant, user } from '../../helpers/formats/request-parts.ts'
 
 const TEXT = { type: 'text', text: '' } as const
 const open = (index: number, content: Content = TEXT): Part => ({
@@ -145,20 +146,14 @@ t.test('mapPromptText: reaches turns, thoughts, calls and results, and no settin
   const prompt: Prompt = {
     turns: [
       { role: 'system', content: [{ type: 'text', text: 'one' }] },
-      {
-        role: 'assistant',
-        content: [
-          { type: 'thought', text: 'two' },
-          { type: 'call', id: 'c', name: 'three', input: '{"a":"four"}' },
-        ],
-      },
-      {
-        role: 'user',
-        content: [
-          { type: 'result', id: 'c', content: [{ type: 'text', text: 'five' }], value: 'five' },
-          { type: 'media', kind: 'image', source: { type: 'url', url: 'https://a.test/six' } },
-        ],
-      },
+      assistant(
+        { type: 'thought', text: 'two' },
+        { type: 'call', id: 'c', name: 'three', input: '{"a":"four"}' },
+      ),
+      user(
+        { type: 'result', id: 'c', content: [{ type: 'text', text: 'five' }], value: 'five' },
+        { type: 'media', kind: 'image', source: { type: 'url', url: 'https://a.test/six' } },
+      ),
     ],
     tools: [{ type: 'function', name: 'three' }],
     settings: { user: 'seven' },

@@ -4,6 +4,13 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/formats/codec.ts'
+import {
+  assistant,
+  geminiUser,
+  imagePart,
+  STRICT,
+  user,
+} from '../../helpers/formats/request-parts.ts'
 import { translateAttempt } from '../../helpers/formats/translation.ts'
 
 const FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini']
@@ -45,7 +52,7 @@ const OWN: readonly (readonly [client: string, field: string, body: Json])[] = [
     'toolCall',
     {
       contents: [
-        { role: 'user', parts: [{ text: 'hi' }] },
+        geminiUser({ text: 'hi' }),
         { role: 'model', parts: [{ toolCall: { toolType: 'NEW', id: 'a' } }] },
       ],
     },
@@ -63,7 +70,7 @@ for (const [client, field, body] of OWN)
         /other|null|"content":""/,
         `${target} is sent nothing of it`,
       )
-      const headers = { 'x-tollgate-strict': 'true' }
+      const headers = STRICT
       const { fault } = await translateAttempt({ client, target, body, headers })
       t.match(fault, { code: 'FIELD_LOST', param: field }, `${target} under strict`)
     }
@@ -75,7 +82,7 @@ for (const [client, field, body] of OWN)
 t.test('translation: describes results of a client’s MCP server to every target', async t => {
   const use = { type: 'mcp_tool_use', id: 'm1', name: 'ask', server_name: 's', input: { q: 1 } }
   const result = { type: 'mcp_tool_result', tool_use_id: 'm1', content: 'forty-two' }
-  const messages = [hi, { role: 'assistant', content: [use, result] }, hi]
+  const messages = [hi, assistant(use, result), hi]
   const { prompt } = decodePrompt('anthropic-messages', { max_tokens: 9, messages })
   for (const target of others('anthropic-messages')) {
     const { body, dropped } = encodePrompt(target, prompt)
@@ -92,7 +99,7 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
       {
         turns: [
           { role: 'system', content: [{ type: 'text', text: 's', cache: {} }] },
-          { role: 'user', content: [{ type: 'text', text: 'hi' }] },
+          user({ type: 'text', text: 'hi' }),
         ],
       },
       others('anthropic-messages'),
@@ -101,9 +108,9 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
       'cache_control',
       {
         turns: [
-          { role: 'user', content: [{ type: 'text', text: 'hi' }] },
-          { role: 'assistant', content: [{ type: 'text', text: 'a', cache: {} }] },
-          { role: 'user', content: [{ type: 'text', text: 'go on' }] },
+          user({ type: 'text', text: 'hi' }),
+          assistant({ type: 'text', text: 'a', cache: {} }),
+          user({ type: 'text', text: 'go on' }),
         ],
       },
       others('anthropic-messages'),
@@ -112,34 +119,24 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
       'cache_control',
       {
         turns: [
-          { role: 'user', content: [{ type: 'text', text: 'hi' }] },
-          { role: 'assistant', content: [{ type: 'call', id: 'a', name: 'f', input: '{}' }] },
-          {
-            role: 'user',
-            content: [
-              { type: 'result', id: 'a', content: [{ type: 'text', text: 'b' }], cache: {} },
-            ],
-          },
+          user({ type: 'text', text: 'hi' }),
+          assistant({ type: 'call', id: 'a', name: 'f', input: '{}' }),
+          user({ type: 'result', id: 'a', content: [{ type: 'text', text: 'b' }], cache: {} }),
         ],
       },
       others('anthropic-messages'),
     ],
     [
       'cache_control',
-      { turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }], cache: {} },
+      { turns: [user({ type: 'text', text: 'hi' })], cache: {} },
       others('anthropic-messages'),
     ],
     [
       'cache_control',
       {
         turns: [
-          { role: 'assistant', content: [{ type: 'call', id: 'a', name: 'f', input: '{}' }] },
-          {
-            role: 'user',
-            content: [
-              { type: 'result', id: 'a', content: [{ type: 'text', text: 'b', cache: {} }] },
-            ],
-          },
+          assistant({ type: 'call', id: 'a', name: 'f', input: '{}' }),
+          user({ type: 'result', id: 'a', content: [{ type: 'text', text: 'b', cache: {} }] }),
         ],
       },
       others('anthropic-messages'),
@@ -148,12 +145,9 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
       'citations',
       {
         turns: [
-          { role: 'user', content: [{ type: 'text', text: 'hi' }] },
-          {
-            role: 'assistant',
-            content: [{ type: 'text', text: 'a', citations: [{ url: 'https://a.example' }] }],
-          },
-          { role: 'user', content: [{ type: 'text', text: 'go on' }] },
+          user({ type: 'text', text: 'hi' }),
+          assistant({ type: 'text', text: 'a', citations: [{ url: 'https://a.example' }] }),
+          user({ type: 'text', text: 'go on' }),
         ],
       },
       FORMATS,
@@ -162,12 +156,7 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
       'filename',
       {
         turns: [
-          {
-            role: 'user',
-            content: [
-              { type: 'media', kind: 'document', source: { type: 'text', text: 'x' }, name: 'n' },
-            ],
-          },
+          user({ type: 'media', kind: 'document', source: { type: 'text', text: 'x' }, name: 'n' }),
         ],
       },
       others('anthropic-messages'),
@@ -175,7 +164,7 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
     [
       'tool_choice',
       {
-        turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
+        turns: [user({ type: 'text', text: 'hi' })],
         tools: [{ type: 'hosted', tool: 'web_search', clientName: 'web_search_options' }],
         choice: { type: 'required' },
       },
@@ -184,7 +173,7 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
     [
       'tool_choice',
       {
-        turns: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
+        turns: [user({ type: 'text', text: 'hi' })],
         tools: [{ type: 'hosted', tool: 'web_search', clientName: 'web_search_options' }],
         choice: { type: 'tool', name: 'web_search' },
       },
@@ -201,7 +190,7 @@ t.test('translation: reports hints that a format cannot express', async t => {
 
 t.test('tool choice: names a free-text tool as such', async t => {
   const free = { type: 'free', name: 'f' } as const
-  const turns = [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as const
+  const turns = [user({ type: 'text', text: 'hi' })] as const
   const prompt = { ...PROMPT, turns, tools: [free] }
   const one = encodePrompt('openai-chat', { ...prompt, choice: { type: 'tool', name: 'f' } })
   t.same(one.body.tool_choice, { type: 'custom', custom: { name: 'f' } })
@@ -220,12 +209,12 @@ t.test('generated image: is sent as a user message after the tool results', asyn
   const { body } = encodePrompt('openai-chat', {
     ...PROMPT,
     turns: [
-      { role: 'assistant', content: [image, { type: 'call', id: 'a', name: 'f', input: '{}' }] },
-      { role: 'user', content: [{ type: 'result', id: 'a', content: [] }] },
-      { role: 'assistant', content: [image] },
+      assistant(image, { type: 'call', id: 'a', name: 'f', input: '{}' }),
+      user({ type: 'result', id: 'a', content: [] }),
+      assistant(image),
     ],
   })
-  const imageParts = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,eA==' } }]
+  const imageParts = [imagePart('data:image/png;base64,eA==')]
   t.match(body.messages, [
     { role: 'assistant' },
     { role: 'tool' },

@@ -17,6 +17,7 @@ import {
   promptOf,
   textIn,
 } from '../../helpers/formats/listening-gateway.ts'
+import { assistant, geminiUser, user } from '../../helpers/formats/request-parts.ts'
 import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { faultsOf } from '../../helpers/gateway/test-server.ts'
 
@@ -185,12 +186,9 @@ t.test('guard: results of tools and inputs of calls are searched, in every forma
     ...promptOf('Look it up.', false),
     tools: [{ type: 'function', name: 'find', schema: { type: 'object' } }],
     turns: [
-      { role: 'user', content: [{ type: 'text', text: 'Look it up.' }] },
-      { role: 'assistant', content: [{ type: 'call', id: 'call_1', name: 'find', input }] },
-      {
-        role: 'user',
-        content: [{ type: 'result', id: 'call_1', content: [{ type: 'text', text: result }] }],
-      },
+      user({ type: 'text', text: 'Look it up.' }),
+      assistant({ type: 'call', id: 'call_1', name: 'find', input }),
+      user({ type: 'result', id: 'call_1', content: [{ type: 'text', text: result }] }),
     ],
   })
   const RESULT = 'It is ann@example.com of Falcon.'
@@ -215,7 +213,7 @@ t.test('guard: results of tools and inputs of calls are searched, in every forma
 
 t.test('guard: numbers of a call are searched as they are written', t => {
   const prompt = (input: string): Prompt => ({
-    turns: [{ role: 'assistant', content: [{ type: 'call', id: 'c', name: 'pay', input }] }],
+    turns: [assistant({ type: 'call', id: 'c', name: 'pay', input })],
     tools: [],
     settings: {},
     stream: false,
@@ -259,16 +257,8 @@ t.test('guard: documents that are texts are searched, whatever type they claim',
       for (const [name, part] of bodies(mime, base64Of(text))) {
         const [members, path] =
           name === 'google-gemini'
-            ? [{ contents: [{ role: 'user', parts: [part] }] }, '/v1beta/models/m:generateContent']
-            : [
-                {
-                  model: 'm',
-                  [name === 'openai-chat' ? 'messages' : 'input']: [
-                    { role: 'user', content: [part] },
-                  ],
-                },
-                '',
-              ]
+            ? [{ contents: [geminiUser(part)] }, '/v1beta/models/m:generateContent']
+            : [{ model: 'm', [name === 'openai-chat' ? 'messages' : 'input']: [user(part)] }, '']
         const expected = text.startsWith('%PDF') ? text : mask(text)
         t.equal(documentIn(name, path, members), expected, `${name} ${mime} ${text}`)
       }

@@ -9,7 +9,7 @@ import {
   messagesTool,
   STRICT,
   user,
-} from './parts.ts'
+} from '../../../helpers/formats/request-parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
 const SHARED = {

@@ -1,6 +1,12 @@
 /** Answers of chat upstreams in shapes of their own, for clients of all formats. */
+
+import {
+  assistant,
+  geminiUser,
+  messagesTool,
+  responsesTool,
+} from '../../../helpers/formats/request-parts.ts'
 import { chatAnswer, chatStream } from './chat-answers.ts'
-import { assistant, geminiUser, messagesTool, responsesTool } from './parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 import type { FormatName } from './upstreams.ts'
 

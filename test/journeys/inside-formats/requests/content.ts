@@ -1,5 +1,12 @@
 /** Content nested in content, media types and empty turns. */
-import { assistant, geminiUser, imageBlock, imagePart, STRICT, user } from './parts.ts'
+import {
+  assistant,
+  geminiUser,
+  imageBlock,
+  imagePart,
+  STRICT,
+  user,
+} from '../../../helpers/formats/request-parts.ts'
 import type { RequestCase } from './request-case.ts'
 import type { FormatName } from './upstreams.ts'
 

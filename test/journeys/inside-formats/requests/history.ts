@@ -8,7 +8,7 @@ import {
   messagesTool,
   responsesTool,
   user,
-} from './parts.ts'
+} from '../../../helpers/formats/request-parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
 const tools = [messagesTool('read')]

@@ -1,6 +1,13 @@
 /** Reasoning goes back to the backend that made it, and to no other. */
+
+import {
+  assistant,
+  EMPTY_SCHEMA,
+  geminiUser,
+  messagesTool,
+  user,
+} from '../../../helpers/formats/request-parts.ts'
 import { chatAnswer, chatStream } from './chat-answers.ts'
-import { assistant, EMPTY_SCHEMA, geminiUser, messagesTool, user } from './parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
 /** A thought without a signature, a call and its result. */

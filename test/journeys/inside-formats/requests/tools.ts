@@ -1,5 +1,6 @@
 /** Custom tools, grammars, and the order of calls and results. */
-import { chatAnswer, chatStream } from './chat-answers.ts'
+
+import type { Fields } from '../../../../plugins/formats/fields.ts'
 import {
   assistant,
   chatCall,
@@ -10,13 +11,14 @@ import {
   responsesTool,
   STRICT,
   user,
-} from './parts.ts'
+} from '../../../helpers/formats/request-parts.ts'
+import { chatAnswer, chatStream } from './chat-answers.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
 const A = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
 const B = { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] }
 /** Roots of schemas that providers refuse. */
-const ROOTS: Readonly<Record<string, object>> = {
+const ROOTS: Readonly<Record<string, Fields>> = {
   'without a type': { properties: A.properties },
   anyOf: { anyOf: [A, B] },
   oneOf: { type: 'object', oneOf: [A, B, { type: 'null' }] },

@@ -1,5 +1,5 @@
 /** System turns and other items that a target takes only at some places. */
-import { geminiUser, responsesTool } from './parts.ts'
+import { geminiUser, responsesTool } from '../../../helpers/formats/request-parts.ts'
 import type { Body, RequestCase } from './request-case.ts'
 
 export const cases: readonly RequestCase[] = [

@@ -7,6 +7,15 @@ import type { TargetFacts } from '../../../../plugins/formats/hub/codec.ts'
 import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
 import { sendBySdk } from '../../../helpers/formats/bedrock-sdk.ts'
 import { collectDropped, decodePrompt } from '../../../helpers/formats/codec.ts'
+import {
+  assistant,
+  CACHED,
+  CACHED_FOR_AN_HOUR,
+  chatCall,
+  imagePart,
+  messagesTool,
+  user,
+} from '../../../helpers/formats/request-parts.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 
 const MODEL = 'anthropic.claude-x:0'
@@ -51,17 +60,11 @@ const toolSpec = { name: 'get', description: 'Gets.', inputSchema: { json: schem
 const cachePoint = { cachePoint: { type: 'default' } }
 
 t.test('converse request: messages, images, calls and results', async t => {
-  const call = { id: 'a.b', type: 'function', function: { name: 'get', arguments: '{"x":1}' } }
+  const call = chatCall('a.b', 'get', '{"x":1}')
   const { path, body, dropped } = await fromChat({
     messages: [
       { role: 'developer', content: 'be brief' },
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'see' },
-          { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
-        ],
-      },
+      user({ type: 'text', text: 'see' }, imagePart('data:image/png;base64,AAAA')),
       { role: 'assistant', content: 'ok', reasoning_content: 'hm', tool_calls: [call] },
       { role: 'tool', tool_call_id: 'a.b', content: '7' },
       { role: 'user', content: 'go on' },
@@ -76,22 +79,13 @@ t.test('converse request: messages, images, calls and results', async t => {
   t.same(body, {
     system: [{ text: 'be brief' }],
     messages: [
-      {
-        role: 'user',
-        content: [{ text: 'see' }, { image: { format: 'png', source: { bytes: 'AAAA' } } }],
-      },
-      {
-        role: 'assistant',
-        content: [{ text: 'ok' }, { toolUse: { toolUseId, name: 'get', input: { x: 1 } } }],
-      },
-      {
-        role: 'user',
-        content: [
-          { toolResult: { toolUseId, content: [{ text: '7' }] } },
-          { text: 'go on' },
-          { text: '<system>\nbe kind\n</system>' },
-        ],
-      },
+      user({ text: 'see' }, { image: { format: 'png', source: { bytes: 'AAAA' } } }),
+      assistant({ text: 'ok' }, { toolUse: { toolUseId, name: 'get', input: { x: 1 } } }),
+      user(
+        { toolResult: { toolUseId, content: [{ text: '7' }] } },
+        { text: 'go on' },
+        { text: '<system>\nbe kind\n</system>' },
+      ),
     ],
     toolConfig: { tools: [{ toolSpec }] },
   })
@@ -101,24 +95,19 @@ t.test('converse request: documents, failed results and cache points', async t =
   const pdf = { type: 'base64', media_type: 'application/pdf', data: 'AAAA' }
   const document = { type: 'document', title: 'Q1/report.pdf', source: pdf }
   const text = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'a' } }
-  const cache_control = { type: 'ephemeral', ttl: '1h' }
+  const cache_control = CACHED_FOR_AN_HOUR
   const { body, dropped } = await fromMessages({
     system: [{ type: 'text', text: 'be brief', cache_control }],
     messages: [
-      { role: 'user', content: [document, document, text, { type: 'text', text: ' ' }] },
-      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'get', input: {} }] },
-      {
-        role: 'user',
-        content: [
-          {
-            type: 'tool_result',
-            tool_use_id: 't',
-            is_error: true,
-            content: [{ type: 'image', source: { ...pdf, media_type: 'image/webp' } }],
-            cache_control: { type: 'ephemeral' },
-          },
-        ],
-      },
+      user(document, document, text, { type: 'text', text: ' ' }),
+      assistant({ type: 'tool_use', id: 't', name: 'get', input: {} }),
+      user({
+        type: 'tool_result',
+        tool_use_id: 't',
+        is_error: true,
+        content: [{ type: 'image', source: { ...pdf, media_type: 'image/webp' } }],
+        cache_control: CACHED,
+      }),
     ],
     tools: [{ name: 'get', input_schema: schema, cache_control }],
   })
@@ -150,18 +139,16 @@ t.test('converse request: documents, failed results and cache points', async t =
   const without = await fromMessages({ cache_control }, { cache_points: false })
   t.same(without.dropped, ['cache_control'])
   t.notMatch(JSON.stringify(without.body), 'cachePoint')
-  const whole = await fromMessages({ cache_control: { type: 'ephemeral' } })
-  t.same(whole.body.messages, [{ role: 'user', content: [{ text: 'hi' }, cachePoint] }])
+  const whole = await fromMessages({ cache_control: CACHED })
+  t.same(whole.body.messages, [user({ text: 'hi' }, cachePoint)])
 })
 
 t.test('converse request: media by address or of an unknown type is a fault', async t => {
   const faultOf = (url: string) =>
     errorFrom(() =>
       encode(
-        decodePrompt('openai-chat', {
-          model: 'm',
-          messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
-        } as Json).prompt,
+        decodePrompt('openai-chat', { model: 'm', messages: [user(imagePart(url))] } as Json)
+          .prompt,
       ),
     )
   t.match(await faultOf('https://a.example/x.png'), { code: 'CONTENT_UNSUPPORTED' })
@@ -181,10 +168,7 @@ t.test('converse request: tool choices', async t => {
   t.same(await configOf('none'), { config: undefined, dropped: [] })
   const called = [
     ...HELLO,
-    {
-      role: 'assistant',
-      tool_calls: [{ id: 'a', type: 'function', function: { name: 'get', arguments: '' } }],
-    },
+    { role: 'assistant', tool_calls: [chatCall('a', 'get', '')] },
     { role: 'tool', tool_call_id: 'a', content: '7' },
   ]
   const afterCall = await configOf('none', { messages: called })
@@ -234,7 +218,7 @@ t.test('converse request: settings, and those that it lacks', async t => {
   }
   const { body, dropped } = await fromChat(settings)
   t.same(body, {
-    messages: [{ role: 'user', content: [{ text: 'hi' }] }],
+    messages: [user({ text: 'hi' })],
     inferenceConfig: { maxTokens: 7, temperature: 1, stopSequences: ['END'] },
     additionalModelResponseFieldPaths: ['/stop_sequence'],
     serviceTier: { type: 'flex' },
@@ -283,17 +267,14 @@ t.test(
   async t => {
     const history = (signature: string) => ({
       thinking: { type: 'enabled', budget_tokens: 2000 },
-      tools: [{ name: 'get', input_schema: schema }],
+      tools: [messagesTool('get', schema)],
       messages: [
         ...HELLO,
-        {
-          role: 'assistant',
-          content: [
-            { type: 'thinking', thinking: 'hm', signature },
-            { type: 'tool_use', id: 't', name: 'get', input: {} },
-          ],
-        },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: '7' }] },
+        assistant(
+          { type: 'thinking', thinking: 'hm', signature },
+          { type: 'tool_use', id: 't', name: 'get', input: {} },
+        ),
+        user({ type: 'tool_result', tool_use_id: 't', content: '7' }),
       ],
     })
     const own = Buffer.from(`tollgate:${JSON.stringify(['bedrock-converse', 'c2ln', null, null])}`)
@@ -317,9 +298,9 @@ t.test(
 t.test('converse request: the start of an answer, and models without that', async t => {
   const messages = [...HELLO, { role: 'assistant', content: 'Well, ' }]
   const { body } = await fromMessages({ messages })
-  t.match(body.messages, [{}, { role: 'assistant', content: [{ text: 'Well,' }] }])
+  t.match(body.messages, [{}, assistant({ text: 'Well,' })])
   const refused = await fromMessages({ messages }, { prefill: false })
-  t.match(refused.body.messages, [{}, {}, { role: 'user', content: [{ text: 'Continue.' }] }])
+  t.match(refused.body.messages, [{}, {}, user({ text: 'Continue.' })])
   t.same(refused.dropped, ['prefill'])
 })
 
@@ -333,8 +314,6 @@ t.test('converse request: model ids and ARNs are one segment of the path', async
 
 t.test('converse request: a document is not sent without a text', async t => {
   const source = { type: 'base64', media_type: 'application/pdf', data: 'JVBERg==' }
-  const { body } = await fromMessages({
-    messages: [{ role: 'user', content: [{ type: 'document', source }] }],
-  })
+  const { body } = await fromMessages({ messages: [user({ type: 'document', source })] })
   t.match(body.messages, [{ content: [{ document: { format: 'pdf' } }, { text: '.' }] }])
 })

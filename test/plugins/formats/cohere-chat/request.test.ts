@@ -4,6 +4,14 @@ import type { Json } from '../../../../engine/plugin.ts'
 import { cohereChat } from '../../../../plugins/formats/cohere-chat/index.ts'
 import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
 import { collectDropped, decodePrompt } from '../../../helpers/formats/codec.ts'
+import {
+  assistant,
+  CACHED,
+  chatCall,
+  EMPTY_SCHEMA,
+  imagePart,
+  user,
+} from '../../../helpers/formats/request-parts.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 
 const encode = (prompt: Prompt, traits: { readonly [name: string]: Json } = {}) => {
@@ -23,20 +31,14 @@ const fromMessages = (body: object) =>
       .prompt,
   )
 
-const call = { id: 'a.b', type: 'function', function: { name: 'get', arguments: '{"x":1}' } }
+const call = chatCall('a.b', 'get', '{"x":1}')
 
 t.test('cohere request: messages, images, calls and their results', async t => {
   const url = 'https://a.example/x.png'
   const { path, body, dropped } = fromChat({
     messages: [
       { role: 'developer', content: 'be brief' },
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'see' },
-          { type: 'image_url', image_url: { url, detail: 'low' } },
-        ],
-      },
+      user({ type: 'text', text: 'see' }, { type: 'image_url', image_url: { url, detail: 'low' } }),
       { role: 'assistant', content: 'ok', reasoning_content: 'hm', tool_calls: [call] },
       { role: 'tool', tool_call_id: 'a.b', content: '7' },
       { role: 'user', content: 'go on' },
@@ -50,13 +52,7 @@ t.test('cohere request: messages, images, calls and their results', async t => {
     model: 'command-a',
     messages: [
       { role: 'system', content: 'be brief' },
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'see' },
-          { type: 'image_url', image_url: { url, detail: 'low' } },
-        ],
-      },
+      user({ type: 'text', text: 'see' }, { type: 'image_url', image_url: { url, detail: 'low' } }),
       { role: 'assistant', content: 'ok', tool_calls: [{ ...call, id }] },
       { role: 'tool', tool_call_id: id, content: '7' },
       { role: 'user', content: 'go on' },
@@ -69,39 +65,28 @@ t.test('cohere request: results with images and failures', async t => {
   const source = { type: 'base64', media_type: 'image/png', data: 'AAAA' }
   const { body } = fromMessages({
     messages: [
-      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
-      {
-        role: 'user',
+      assistant({ type: 'tool_use', id: 't', name: 'f', input: {} }),
+      user({
+        type: 'tool_result',
+        tool_use_id: 't',
+        is_error: true,
         content: [
-          {
-            type: 'tool_result',
-            tool_use_id: 't',
-            is_error: true,
-            content: [
-              { type: 'text', text: 'no' },
-              { type: 'image', source },
-            ],
-          },
+          { type: 'text', text: 'no' },
+          { type: 'image', source },
         ],
-      },
+      }),
     ],
   })
   t.same(body.messages, [
-    {
-      role: 'assistant',
-      tool_calls: [{ id: 't', type: 'function', function: { name: 'f', arguments: '{}' } }],
-    },
+    { role: 'assistant', tool_calls: [chatCall('t', 'f')] },
     { role: 'tool', tool_call_id: 't', content: 'Error: no\n[image below]' },
-    {
-      role: 'user',
-      content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }],
-    },
+    user(imagePart('data:image/png;base64,AAAA')),
   ])
 })
 
 const tool = (name: string, more: object = {}) => ({
   type: 'function',
-  function: { name, parameters: { type: 'object', properties: {} }, ...more },
+  function: { name, parameters: EMPTY_SCHEMA, ...more },
 })
 
 t.test('cohere request: the tool choice; a choice of some tools offers only these', async t => {
@@ -124,9 +109,7 @@ t.test('cohere request: the tool choice; a choice of some tools offers only thes
   t.match(fromChat({ tools: [strict] }), { body: { strict_tools: true }, dropped: [] })
   t.same(fromChat({ tools: [strict, tool('b')] }).dropped, ['strict'])
   const bare = { type: 'function', function: { name: 'a' } }
-  t.match(fromChat({ tools: [bare] }).body.tools, [
-    { function: { parameters: { type: 'object', properties: {} } } },
-  ])
+  t.match(fromChat({ tools: [bare] }).body.tools, [{ function: { parameters: EMPTY_SCHEMA } }])
 })
 
 t.test('cohere request: settings, structured output and thinking', async t => {
@@ -179,7 +162,7 @@ t.test(
   async t => {
     const pdfUrl = 'data:application/pdf;base64,AAAA'
     const file = { type: 'file', file: { filename: 'a.pdf', file_data: pdfUrl } }
-    const pdf = await errorFrom(() => fromChat({ messages: [{ role: 'user', content: [file] }] }))
+    const pdf = await errorFrom(() => fromChat({ messages: [user(file)] }))
     t.match(pdf, { status: 400, param: 'messages[0].content[0].file' })
     const search = { type: 'web_search_20250305', name: 'web_search' }
     t.match(await errorFrom(() => fromMessages({ tools: [search] })), {
@@ -192,7 +175,7 @@ t.test(
 )
 
 t.test('cohere request: reports hints that it cannot carry', async t => {
-  const cache_control = { type: 'ephemeral' }
+  const cache_control = CACHED
   const source = { type: 'text', media_type: 'text/plain', data: 'words' }
   const document = {
     type: 'document',
@@ -203,7 +186,7 @@ t.test('cohere request: reports hints that it cannot carry', async t => {
   }
   const { body, dropped } = fromMessages({
     system: [{ type: 'text', text: 'be brief', cache_control }],
-    messages: [{ role: 'user', content: [document, { type: 'text', text: 'hi' }] }],
+    messages: [user(document, { type: 'text', text: 'hi' })],
   })
   t.same(new Set(dropped), new Set(['cache_control', 'citations', 'filename', 'context']))
   t.match(body.messages, [

@@ -6,14 +6,15 @@ import { clientNamesIn } from '../../../../plugins/formats/hub/setting-aliases.t
 import { writeThinking } from '../../../../plugins/formats/openai-chat/settings.ts'
 import { writeTools } from '../../../../plugins/formats/openai-chat/tools.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
+import {
+  assistant,
+  chatCall as call,
+  imagePart,
+  user,
+} from '../../../helpers/formats/request-parts.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 
 const NAME = 'openai-chat'
-const call = (id: string, name: string) => ({
-  id,
-  type: 'function',
-  function: { name, arguments: '{}' },
-})
 const requestWith = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })
 const parts = (...content: Json[]): readonly Content[] =>
   decodePrompt(NAME, requestWith(content)).prompt.turns[0]?.content ?? []
@@ -23,7 +24,7 @@ t.test('chat decoder: reads every kind of user part', t => {
   const [text, image, inline, sound, file] = parts(
     { type: 'text', text: 'see' },
     { type: 'image_url', image_url: { url: 'https://a.example/x.png', detail: 'low' } },
-    { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+    imagePart('data:image/png;base64,AAAA'),
     { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
     { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,BBBB' } },
   )
@@ -45,7 +46,7 @@ t.test('chat decoder: reads every kind of user part', t => {
 
 t.test('chat decoder: recognises a video by the extension of its path, whatever the query', t => {
   const kindOf = (url: string) => {
-    const [part] = parts({ type: 'image_url', image_url: { url } })
+    const [part] = parts(imagePart(url))
     return part?.type === 'media' ? part.kind : undefined
   }
   for (const url of [
@@ -85,20 +86,17 @@ t.test('chat encoder: sends images of tool results last (edge 20)', t => {
   const { body } = encodePrompt(NAME, {
     ...decodePrompt(NAME, { messages: [] }).prompt,
     turns: [
-      {
-        role: 'user',
-        content: [
-          { type: 'result', id: 'a', content: [{ type: 'media', kind: 'image', source }] },
-          { type: 'result', id: 'b', content: [{ type: 'text', text: 'two' }], hasFailed: true },
-          { type: 'text', text: 'well?' },
-        ],
-      },
+      user(
+        { type: 'result', id: 'a', content: [{ type: 'media', kind: 'image', source }] },
+        { type: 'result', id: 'b', content: [{ type: 'text', text: 'two' }], hasFailed: true },
+        { type: 'text', text: 'well?' },
+      ),
     ],
   })
   t.match(body.messages, [
     { role: 'tool', tool_call_id: 'a', content: '[image below]' },
     { role: 'tool', tool_call_id: 'b', content: 'Error: two' },
-    { role: 'user', content: [{ type: 'image_url' }, { type: 'text', text: 'well?' }] },
+    user({ type: 'image_url' }, { type: 'text', text: 'well?' }),
   ])
   t.end()
 })
@@ -106,8 +104,8 @@ t.test('chat encoder: sends images of tool results last (edge 20)', t => {
 t.test('chat codec: converts and restores ids (edge 18)', t => {
   const id = `функция|${'x'.repeat(30)}`
   const turns = [
-    { role: 'assistant', content: [{ type: 'call', id, name: 'f', input: '{}' }] },
-    { role: 'user', content: [{ type: 'result', id, content: [] }] },
+    assistant({ type: 'call', id, name: 'f', input: '{}' }),
+    user({ type: 'result', id, content: [] }),
   ] as const
   const { body } = encodePrompt(NAME, { ...decodePrompt(NAME, { messages: [] }).prompt, turns })
   const messages = body.messages as never as readonly {
@@ -193,7 +191,7 @@ t.test('chat codec: keeps settings and reports unknown fields', t => {
 
 t.test('chat encoder: rejects video, documents by URL and unsupported audio by path', async t => {
   for (const part of [
-    { type: 'image_url', image_url: { url: 'https://a.example/x.mp4' } },
+    imagePart('https://a.example/x.mp4'),
     { type: 'input_audio', input_audio: { data: 'AAAA', format: 'flac' } },
   ]) {
     const fault = await errorFrom(async () =>

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Turn } from '../../../../plugins/formats/hub/prompt.ts'
 import { encodePrompt } from '../../../helpers/formats/codec.ts'
+import { assistant, user } from '../../../helpers/formats/request-parts.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import { decodeRequest, encodeRequest, itemsOf, turnsOf } from './requests.ts'
 
@@ -15,7 +16,7 @@ t.test('responses codec: instructions are the system prompt', async t => {
   const { prompt } = decodeRequest({ instructions: 'be short' })
   t.same(prompt.turns, [
     { role: 'system', content: [{ type: 'text', text: 'be short' }] },
-    { role: 'user', content: [hi] },
+    user(hi),
   ])
   t.match(encodePrompt(NAME, prompt).body, { instructions: 'be short', input: [{ role: 'user' }] })
   const alone: Turn = { role: 'system', content: [hi] }
@@ -76,12 +77,12 @@ t.test('responses decoder: reads messages and parts of every kind', async t => {
 t.test('responses encoder: rejects content without a part type by its path', async t => {
   const media = { type: 'media', source: { type: 'url', url: 'https://x' }, at: 'x[3]' } as const
   for (const kind of ['audio', 'video'] as const) {
-    const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind }] }]
+    const turns: Turn[] = [user({ ...media, kind })]
     const fault = await errorFrom(async () => encodeRequest({ turns }))
     t.match(fault, { status: 400, param: 'x[3]', message: /cannot be sent to this model/ })
   }
   const source = { type: 'file', file: 'f', origin: 'elsewhere' } as const
-  const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind: 'image', source }] }]
+  const turns: Turn[] = [user({ ...media, kind: 'image', source })]
   t.match(await errorFrom(async () => encodeRequest({ turns })), { status: 400, param: 'x[3]' })
   const tools = [{ type: 'hosted', tool: 'url_context', clientName: 'urlContext' }] as const
   t.match(await errorFrom(async () => encodeRequest({ tools })), {
@@ -93,14 +94,8 @@ t.test('responses encoder: rejects content without a part type by its path', asy
 t.test('responses codec: pairs calls and results and names their tool', async t => {
   const turns = turnsOf({ role: 'user', content: 'go' }, call, resultItem)
   t.same(turns.slice(1), [
-    {
-      role: 'assistant',
-      content: [{ type: 'call', id: 'c1', name: 'f', input: '{"a":1}' }],
-    },
-    {
-      role: 'user',
-      content: [{ type: 'result', id: 'c1', name: 'f', content: [{ type: 'text', text: 'ok' }] }],
-    },
+    assistant({ type: 'call', id: 'c1', name: 'f', input: '{"a":1}' }),
+    user({ type: 'result', id: 'c1', name: 'f', content: [{ type: 'text', text: 'ok' }] }),
   ])
   t.same(itemsOf(...turns).slice(1), [call, resultItem])
 })
@@ -108,13 +103,13 @@ t.test('responses codec: missing arguments are an empty object (edge 16)', async
   const [turn] = turnsOf({ ...call, arguments: '' })
   t.match(turn?.content, [{ input: '{}' }])
   const bare = { type: 'call', id: 'c', name: 'f', input: '' } as const
-  t.match(itemsOf({ role: 'assistant', content: [bare] }), [{ arguments: '{}' }])
+  t.match(itemsOf(assistant(bare)), [{ arguments: '{}' }])
 })
 t.test('responses codec: converts and restores invalid ids (edge 18)', async t => {
   for (const id of ['functions.f:0', 'x'.repeat(90)]) {
     const items = itemsOf(
-      { role: 'assistant', content: [{ type: 'call', id, name: 'f', input: '{}' }] },
-      { role: 'user', content: [{ type: 'result', id, content: [hi] }] },
+      assistant({ type: 'call', id, name: 'f', input: '{}' }),
+      user({ type: 'result', id, content: [hi] }),
     ) as readonly { readonly call_id: string }[]
     const [first, second] = items.map(item => item.call_id)
     t.equal(first, second)
@@ -150,21 +145,20 @@ t.test('responses codec: calls a free-text tool with text, and marks its result'
     { content: [{ isFreeText: true }] },
   ])
   t.same(itemsOf(...turns), [free, result])
-  const bare: Turn = { role: 'user', content: [{ type: 'result', id: 'c', content: [hi] }] }
+  const bare: Turn = user({ type: 'result', id: 'c', content: [hi] })
   t.match(itemsOf(turns[0] as Turn, bare)[1], { type: 'custom_tool_call_output' })
 })
 t.test('responses encoder: marks the result of a failed tool in its text', async t => {
   const result = { type: 'result', id: 'c', hasFailed: true } as const
   const image = { type: 'media', kind: 'image', source: { type: 'url', url: 'https://x' } } as const
-  const items = itemsOf({
-    role: 'user',
-    content: [
+  const items = itemsOf(
+    user(
       { ...result, content: [hi] },
       { ...result, content: [image] },
       { ...result, content: [], value: { a: 1 } },
       { ...result, content: [], hasFailed: false },
-    ],
-  })
+    ),
+  )
   t.match(items, [
     { output: 'Error: hi' },
     { output: [{ type: 'input_text', text: 'Error: ' }, { type: 'input_image' }] },
