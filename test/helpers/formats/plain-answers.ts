@@ -66,3 +66,22 @@ export const plainAnswers = (text: string, input: number, output: number) => {
   } as const
 }
 export const PLAIN_ANSWERS = plainAnswers('ok', 3, 2)
+
+/** An answer in every format at once. */
+export const ANSWER_OF_ALL_FORMATS = {
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+  candidates: [{ content: { role: 'model', parts: [{ text: 'hi' }] }, finishReason: 'STOP' }],
+  type: 'message',
+  role: 'assistant',
+  content: [{ type: 'text', text: 'hi' }],
+  stop_reason: 'end_turn',
+  message: { role: 'assistant', content: [{ type: 'text', text: 'hi' }] },
+  finish_reason: 'COMPLETE',
+  output: { message: { role: 'assistant', content: [{ text: 'hi' }] } },
+  stopReason: 'end_turn',
+  usage: { prompt_tokens: 1, completion_tokens: 1, input_tokens: 1, output_tokens: 1 },
+}

@@ -1,6 +1,7 @@
 /** Requests are adapted to their upstream: its paths, query and body edits, for identical formats,
  *  translated requests, forms and direct calls. */
 import t from 'tap'
+import { ANSWER_OF_ALL_FORMATS } from '../../helpers/formats/plain-answers.ts'
 import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 
@@ -13,21 +14,8 @@ const received: Received[] = []
 const address = await startTextUpstream(t, (body, response, { url = '', headers }) => {
   received.push({ url, headers, body })
   response.setHeader('content-type', 'application/json')
-  response.end(JSON.stringify(ANSWER))
+  response.end(JSON.stringify(ANSWER_OF_ALL_FORMATS))
 })
-const ANSWER = {
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
-  candidates: [{ content: { role: 'model', parts: [{ text: 'hi' }] }, finishReason: 'STOP' }],
-  type: 'message',
-  role: 'assistant',
-  content: [{ type: 'text', text: 'hi' }],
-  stop_reason: 'end_turn',
-  usage: { prompt_tokens: 1, completion_tokens: 1, input_tokens: 1, output_tokens: 1 },
-}
 
 const gateway = await startGateway({
   inside: true,

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
 import type { Json } from '../../../engine/plugin.ts'
+import { ANSWER_OF_ALL_FORMATS } from '../../helpers/formats/plain-answers.ts'
 import { expectedAuthorization, ID, SECRET } from '../../helpers/gateway/aws-signature.ts'
 import {
   CLIENT,
@@ -32,24 +33,6 @@ interface Received {
   readonly body: { readonly [key: string]: Json }
 }
 let received: Received | undefined
-/** An answer in every format at once. */
-const ANSWER = {
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
-  candidates: [{ content: { role: 'model', parts: [{ text: 'hi' }] }, finishReason: 'STOP' }],
-  type: 'message',
-  role: 'assistant',
-  content: [{ type: 'text', text: 'hi' }],
-  stop_reason: 'end_turn',
-  message: { role: 'assistant', content: [{ type: 'text', text: 'hi' }] },
-  finish_reason: 'COMPLETE',
-  output: { message: { role: 'assistant', content: [{ text: 'hi' }] } },
-  stopReason: 'end_turn',
-  usage: { prompt_tokens: 1, completion_tokens: 1, input_tokens: 1, output_tokens: 1 },
-}
 const answer: Listener = async (incoming, response) => {
   const parts: Uint8Array[] = []
   for await (const part of incoming) parts.push(part)
@@ -62,7 +45,7 @@ const answer: Listener = async (incoming, response) => {
     : ['Bearer sk-key', 'Bearer google-token', 'Bearer azure-token'].includes(authorization) ||
       headers['api-key'] === 'sk-key'
   response.writeHead(isAccepted ? 200 : 401, { 'content-type': 'application/json' })
-  response.end(JSON.stringify(isAccepted ? ANSWER : { error: { message: 'no' } }))
+  response.end(JSON.stringify(isAccepted ? ANSWER_OF_ALL_FORMATS : { error: { message: 'no' } }))
 }
 const url = await startHttpUpstream(t, answer)
 const http2 = await startHttp2(t, answer)

@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import t from 'tap'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { chatAnswer } from '../../helpers/gateway/metered.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { workersOf } from '../../helpers/process-tree.ts'
 
@@ -20,16 +21,7 @@ const closeGate = (): void => {
     upstream.open = resolve
   })
 }
-const chatAnswer = {
-  id: 'chat-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'up',
-  choices: [
-    { index: 0, message: { role: 'assistant', content: 'Good day.' }, finish_reason: 'stop' },
-  ],
-  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-}
+const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 const responseAnswer = {
   id: 'resp_1',
   object: 'response',
@@ -49,7 +41,7 @@ const server = createServer((request, response) => {
       ? responseAnswer
       : request.url?.includes('/ent/v2')
         ? { task_id: '1', state: 'created' }
-        : chatAnswer
+        : chatAnswer(usage)
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
 })

@@ -1,19 +1,17 @@
 /** Conversations of stored responses stay on the target and key that their first call used. */
 import t from 'tap'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { bearer, postTo } from '../../helpers/gateway/post.ts'
 import { responseBody } from '../../helpers/gateway/stored-responses.ts'
-import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const [CONVERSATIONS, CALLS] = [12, 4]
 /** Conversation -> places that served it, in order. */
 const places = new Map<string, string[]>()
 let responseCount = 0
 const startUpstream = (name: string): Promise<string> =>
-  startHttpUpstream(t, async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const conversation = /talk-\d+/.exec(Buffer.concat(chunks).toString())?.[0] ?? ''
+  startTextUpstream(t, (text, response, request) => {
+    const conversation = /talk-\d+/.exec(text)?.[0] ?? ''
     const place = `${name} ${request.headers.authorization}`
     places.set(conversation, [...(places.get(conversation) ?? []), place])
     response.setHeader('content-type', 'application/json')

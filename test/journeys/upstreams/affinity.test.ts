@@ -1,27 +1,19 @@
 /** Conversations stay on one key of one target over two gateways with two workers each, and move
  *  together when that key is refused. */
 import t from 'tap'
+import { plainAnswers } from '../../helpers/formats/plain-answers.ts'
+import { startTextUpstream } from '../../helpers/gateway/chat-upstream.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { postTo } from '../../helpers/gateway/post.ts'
-import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const KEYS = ['sk-one', 'sk-two', 'sk-three']
 const [CONVERSATIONS, CALLS] = [30, 8]
 /** Conversation -> places that served it, in order. */
 const places = new Map<string, string[]>()
 const refusedKeys = new Set<string>()
-const ANSWER = JSON.stringify({
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-})
+const ANSWER = JSON.stringify(plainAnswers('Hi.', 1, 1)['openai-chat'])
 const startUpstream = (name: string): Promise<string> =>
-  startHttpUpstream(t, async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
+  startTextUpstream(t, (text, response, request) => {
     const key = String(request.headers.authorization)
     response.setHeader('content-type', 'application/json')
     if (refusedKeys.has(key)) {
@@ -30,7 +22,7 @@ const startUpstream = (name: string): Promise<string> =>
         JSON.stringify({ error: { message: 'no', code: 'invalid_api_key' } }),
       )
     }
-    const body = JSON.parse(Buffer.concat(chunks).toString())
+    const body = JSON.parse(text)
     const conversation = body.prompt_cache_key ?? body.metadata?.user_id
     places.set(conversation, [...(places.get(conversation) ?? []), `${name} ${key}`])
     response.end(ANSWER)

@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { plainAnswers } from '../../helpers/formats/plain-answers.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { bearer, postChat } from '../../helpers/gateway/post.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
@@ -15,14 +16,7 @@ import { shortOrLong } from '../../helpers/run-settings.ts'
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROGRAM = join(ROOT, 'engine/bin.cjs')
 const [CALLS, CLIENTS] = [shortOrLong(300, 5_000), 12]
-const ANSWER = JSON.stringify({
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
-})
+const ANSWER = JSON.stringify(plainAnswers('Hi.', 7, 3)['openai-chat'])
 const up = await startHttpUpstream(t, async (request, response) => {
   for await (const _ of request);
   response.setHeader('content-type', 'application/json')

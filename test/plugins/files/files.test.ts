@@ -8,7 +8,7 @@ import { signedUrl } from '../../../plugins/file-store/signed-url.ts'
 import { commands } from '../../../plugins/files/commands.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
-import { ENGINES } from '../../helpers/store/store.ts'
+import { ENGINES, statement } from '../../helpers/store/store.ts'
 import { BATCH, LINES, startFiles } from './files-gateway.ts'
 
 const PNG = Buffer.from('\x89PNG\r\n\x1a\n0123456789', 'latin1')
@@ -524,10 +524,7 @@ t.test('files: one that has expired is not there, and is removed', async t => {
   t.equal(Number(json.expires_at) - Number(json.created_at), 3_600)
   const remaining = await gateway.upload(BATCH)
   await gateway.database.write([
-    {
-      sql: { name: 'past', text: 'UPDATE stored_files SET expires = 1 WHERE id = ?' },
-      values: [String(json.id)],
-    },
+    statement('past', 'UPDATE stored_files SET expires = 1 WHERE id = ?', [String(json.id)]),
   ])
   t.equal((await gateway.json('GET', `/v1/files/${json.id}`)).status, 404)
   t.match((await gateway.json('GET', '/v1/files')).json, {

@@ -14,7 +14,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { exchangeOf, openAccountsIn } from '../../helpers/store/accounts.ts'
 import { makeLedger } from '../../helpers/store/membership.ts'
 import { operationNamed } from '../../helpers/store/operations.ts'
-import { ENGINES, type Engine, startAnyStore } from '../../helpers/store/store.ts'
+import { ENGINES, type Engine, sql, startAnyStore } from '../../helpers/store/store.ts'
 import { AUDIENCE, forge, makeKeys, openProvider } from './provider.ts'
 
 const KEYS = makeKeys('first')
@@ -174,10 +174,7 @@ t.test('identity: what a token creates is in the log of actions', async t => {
   const { provider, admit, database } = await start(t, { member: 'email' })
   await admit(await provider.token({ claims: { email: 'ann@a.example' } }))
   await admit(await provider.token({ claims: { email: 'ann@a.example' } }))
-  const actions = {
-    name: 'actions',
-    text: 'SELECT operation, actor, object FROM actions ORDER BY seq',
-  }
+  const actions = sql('actions', 'SELECT operation, actor, object FROM actions ORDER BY seq')
   t.match(await database.read(actions, []), [
     { operation: 'accounts create', actor: 'jwt robot', object: 'account robot' },
     { operation: 'members invite', actor: 'jwt robot', object: /^member of account \d+$/ },

@@ -10,7 +10,7 @@ import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { call, payerOf } from '../../helpers/money/ledger.ts'
 import { type NotificationDesk, openDesk } from '../../helpers/money/webhooks.ts'
 import { hostOver } from '../../helpers/store/accounts.ts'
-import { ENGINES } from '../../helpers/store/store.ts'
+import { ENGINES, statement } from '../../helpers/store/store.ts'
 
 const UNIT = 1_000_000_000n
 const URL = 'https://127.0.0.1:8443/hook'
@@ -145,10 +145,7 @@ for (const engine of ENGINES)
       const meteredCall = await call(desk, ledger, `k${engine}`, payerOf(70, 7, 10n * UNIT), 0n)
       await meteredCall.settle?.(0n)
       await desk.database.write([
-        {
-          sql: { name: 'key', text: 'UPDATE wallets SET balance = 0, limited = 0 WHERE id = ?' },
-          values: [15],
-        },
+        statement('key', 'UPDATE wallets SET balance = 0, limited = 0 WHERE id = ?', [15]),
       ])
       t.match(await desk.rows('SELECT balance FROM wallets WHERE id = 15'), [{ balance: 0 }])
       t.equal(await desk.move(), 0)

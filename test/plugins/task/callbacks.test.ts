@@ -15,7 +15,7 @@ import {
   status,
   trustReceivers,
 } from '../../helpers/money/receiver.ts'
-import { ENGINES } from '../../helpers/store/store.ts'
+import { ENGINES, statement } from '../../helpers/store/store.ts'
 import { creationsOf, KEY, runCommand, startTasks, statesOf } from './task-gateway.ts'
 
 trustReceivers()
@@ -101,13 +101,11 @@ for (const engine of ENGINES)
     await gateway.create({ callback_url: receiver.origin })
     const [row] = await gateway.rows('SELECT account FROM tasks')
     await database.write([
-      {
-        sql: {
-          name: 'account',
-          text: 'INSERT INTO accounts (id, name, role, created) VALUES (?, ?, ?, 1)',
-        },
-        values: [row?.account ?? 0, 'ann', 'customer'],
-      },
+      statement('account', 'INSERT INTO accounts (id, name, role, created) VALUES (?, ?, ?, 1)', [
+        row?.account ?? 0,
+        'ann',
+        'customer',
+      ]),
     ])
     await database.write(deleteAccount(Number(row?.account), 'ann', Date.now()))
     isDeleted.resolve()
