@@ -5,6 +5,7 @@ import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Content } from '../hub/content.ts'
 import { forcesTool, needsSignatures, resumesWithoutThought } from '../hub/conversation-rules.ts'
 import type { Prompt, Thinking } from '../hub/prompt.ts'
+import { BUDGETS, EFFORTS } from '../hub/thinking-budgets.ts'
 import { type FieldPath, NAME, numberIn, objectIn, rejectValue, textIn } from './members.ts'
 
 // ---------------------------------------------------------------- decoding
@@ -42,17 +43,6 @@ export const readThinking = (body: Fields): { readonly thinking?: Thinking } => 
 
 // ---------------------------------------------------------------- encoding
 
-/** Effort -> budget in tokens, with the values of Google's compatibility layer. */
-const BUDGETS: Readonly<Record<string, number>> = {
-  minimal: 1_024,
-  low: 1_024,
-  medium: 8_192,
-  high: 24_576,
-  xhigh: 24_576,
-  max: 24_576,
-}
-/** Efforts that this format lacks -> the nearest one. */
-const EFFORTS: Readonly<Record<string, string>> = { minimal: 'low' }
 const effortOf = (budget: number): string => {
   if (budget <= 1_024) return 'low'
   return budget <= 8_192 ? 'medium' : 'high'

@@ -3,6 +3,7 @@ import type { Fields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import { forcesTool, resumesWithoutThought } from '../hub/conversation-rules.ts'
 import type { Prompt, Thinking } from '../hub/prompt.ts'
+import { BUDGETS, EFFORTS } from '../hub/thinking-budgets.ts'
 import { NAME } from './name.ts'
 
 export interface ThinkingPlan {
@@ -15,17 +16,6 @@ export interface ThinkingPlan {
   readonly isOn: boolean
 }
 
-/** Effort -> budget in tokens. */
-const BUDGETS: Readonly<Record<string, number>> = {
-  minimal: 1_024,
-  low: 1_024,
-  medium: 8_192,
-  high: 24_576,
-  xhigh: 24_576,
-  max: 24_576,
-}
-/** Efforts that this format lacks -> the nearest one. */
-const EFFORTS: Readonly<Record<string, string>> = { minimal: 'low' }
 /** The levels of models with `thinking: level`. */
 const LEVELS: Readonly<Record<string, string>> = {
   minimal: 'low',
