@@ -4,6 +4,19 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createGenerator } from 'ts-json-schema-generator'
 
+/** The members of JSON Schema that the schemas of the SDKs use. */
+export interface Schema {
+  readonly $ref?: string
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  readonly allOf?: readonly Schema[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+  readonly enum?: readonly string[]
+  readonly const?: string
+  readonly type?: string | readonly string[]
+}
+
 const FOLDER = new URL('../fixtures/sdk-schemas/', import.meta.url)
 export const fileOf = (name: string): URL => new URL(`${name}.json`, FOLDER)
 

@@ -4,19 +4,8 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { mediaReferencesIn } from '../../../plugins/formats/media-references.ts'
-import { BETA_TYPES, fileOf, REQUEST_TYPES } from '../../laws/sdk-schemas.ts'
+import { BETA_TYPES, fileOf, REQUEST_TYPES, type Schema } from '../../laws/sdk-schemas.ts'
 
-interface Schema {
-  readonly $ref?: string
-  readonly anyOf?: readonly Schema[]
-  readonly oneOf?: readonly Schema[]
-  readonly allOf?: readonly Schema[]
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly items?: Schema
-  readonly enum?: readonly string[]
-  readonly const?: string
-  readonly type?: string | readonly string[]
-}
 type Definitions = Readonly<Record<string, Schema>>
 
 /** Names of members that may name content. */

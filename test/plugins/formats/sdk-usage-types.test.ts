@@ -17,7 +17,7 @@ import { formats } from '../../../plugins/formats/index.ts'
 import { hostedUsage as hostedByOpenai } from '../../../plugins/formats/openai-responses/hosted-tools.ts'
 import type { Meters } from '../../../plugins/slots.ts'
 import { recordedFormat, recordings } from '../../helpers/formats/recordings.ts'
-import { fileOf } from '../../laws/sdk-schemas.ts'
+import { fileOf, type Schema } from '../../laws/sdk-schemas.ts'
 
 /** Members that do not change what is charged, by the end of their path, with the reason. */
 const NO_COUNTS: readonly (readonly [path: RegExp, reason: string])[] = [
@@ -44,16 +44,6 @@ const IN_SESSIONS = ['realtime', 'transcript']
 
 // ---------------------------------------------------------------- types
 
-interface Schema {
-  readonly $ref?: string
-  readonly anyOf?: readonly Schema[]
-  readonly allOf?: readonly Schema[]
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly items?: Schema
-  readonly enum?: readonly string[]
-  readonly const?: string
-  readonly type?: string | readonly string[]
-}
 const schemaOf = (
   name: string,
   type: string,
