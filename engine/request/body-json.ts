@@ -2,11 +2,14 @@
  *  stage reads it. Most stages read its structure only, and most of an agent's bytes are texts. */
 import type { Bytes, CutBody, Json } from '../plugin.ts'
 import { TextReferences } from './json/cut.ts'
-import { parseChecked, parseJson, parseOutline } from './json.ts'
+import { LastTurns, type Turn } from './json/repeated.ts'
+import { type ParsedBody, parseChecked, parseJson, parseOutline, parseRepeated } from './json.ts'
 
 /** Whether outlines suffice for the requests of one route. Where they do not, as for requests
  *  whose texts are read, an outline would be work beside the whole parse. */
 export class OutlineUse {
+  static #count = 0
+  readonly id = OutlineUse.#count++
   /** Twice the share of outlines that did not suffice, of about the last eight. */
   #failed = 0
   #skipped = 0
@@ -27,10 +30,15 @@ export class OutlineUse {
 const MOST_FAILED = 1.1
 const RETRY = 16
 
+/** Those of the last requests. */
+const lastTurns = new LastTurns(16 * 2 ** 20)
+
 interface Outline {
   readonly json: Json
-  /** Until it is cut: then some of its texts are whole. */
-  spans: Uint32Array | undefined
+  /** Undefined: it has parts of an earlier one. */
+  readonly spans: Uint32Array | undefined
+  /** Until it is cut. */
+  turn: Turn | undefined
   cut: CutBody | undefined
 }
 export class BodyJson {
@@ -39,11 +47,17 @@ export class BodyJson {
   #whole: Json | undefined
   #outline: Outline | undefined
   #origin: 'unread' | 'bytes' | 'set' = 'unread'
+  /** See `LastTurns`. */
+  #caller: string | undefined
 
   /** `body`: its bytes, which are there before anything is read. */
   constructor(body: { readonly whole: Bytes | undefined }, use?: OutlineUse) {
     this.#body = body
     this.#use = use
+  }
+  /** See `Request.setCaller`. */
+  setCaller(name: string): void {
+    if (this.#use) this.#caller = `${this.#use.id} ${name}`
   }
   get isRead(): boolean {
     return this.#origin !== 'unread'
@@ -64,12 +78,12 @@ export class BodyJson {
     if (this.#whole !== undefined) return this.#whole
     if (this.#outline) return this.#outline.json
     const tries = this.#use?.shouldTry() ?? true
-    const { json, spans } = tries
-      ? parseOutline(this.#bytes)
+    const { json, spans, turn } = tries
+      ? this.#parse()
       : { json: parseJson(this.#bytes), spans: undefined }
-    if (spans) {
+    if (turn) {
       this.#use?.begin()
-      this.#outline = { json, spans, cut: undefined }
+      this.#outline = { json, spans, turn, cut: undefined }
     } else this.#whole = json
     this.#begin()
     return json
@@ -78,9 +92,14 @@ export class BodyJson {
   cut(): CutBody | undefined {
     const outline = this.#outline
     if (!outline) return undefined
-    const { json, spans } = outline
-    if (spans) outline.cut = TextReferences.of(json, this.#bytes, spans)
-    outline.spans = undefined
+    const { turn } = outline
+    if (turn) {
+      // Some of its texts become whole, or their numbers are those of several bodies.
+      if (this.#caller !== undefined) lastTurns.remove(this.#caller, turn)
+      const { json, spans } = outline.spans ? outline : parseOutline(this.#bytes)
+      if (spans) outline.cut = TextReferences.of(json, this.#bytes, spans)
+    }
+    outline.turn = undefined
     return outline.cut
   }
   /** Sets the JSON of a body that is none, or of a changed one. */
@@ -94,6 +113,19 @@ export class BodyJson {
     if (this.#origin !== 'bytes') return
     this.#whole = undefined
     this.#outline = undefined
+  }
+  #parse(): ParsedBody {
+    const caller = this.#caller
+    if (caller === undefined) return parseOutline(this.#bytes)
+    for (const before of lastTurns.of(caller)) {
+      const turn = parseRepeated(before, this.#bytes)
+      if (!turn) continue
+      lastTurns.add(caller, turn, before)
+      return { json: turn.json, spans: undefined, turn }
+    }
+    const parsed = parseOutline(this.#bytes)
+    if (parsed.turn) lastTurns.add(caller, parsed.turn, undefined)
+    return parsed
   }
   #begin(): void {
     if (this.#origin === 'unread') this.#origin = 'bytes'

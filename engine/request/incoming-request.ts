@@ -84,6 +84,9 @@ export class IncomingRequest implements EngineRequest {
   setJson(value: Json): void {
     this.#json.set(value)
   }
+  setCaller(name: string): void {
+    this.#json.setCaller(name)
+  }
   release(): void {
     this.#json.release()
   }

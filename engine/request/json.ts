@@ -5,6 +5,7 @@ import { asBuffer, markOutline } from '../kit.ts'
 import type { Bytes, Json } from '../plugin.ts'
 import { checkJson } from './json/check.ts'
 import { fault, type JsonLimits, LIMITS, parseText } from './json/faults.ts'
+import { repeatTurn, type Turn } from './json/repeated.ts'
 import { BodyScan } from './json/scan.ts'
 
 export const parseJson = (bytes: Bytes, limits = LIMITS): Json => {
@@ -26,6 +27,8 @@ export interface ParsedBody {
   readonly json: Json
   /** Of an outline, see `BodyScan`. Undefined: the JSON is whole. */
   readonly spans: Uint32Array | undefined
+  /** Of an outline. */
+  readonly turn?: Turn
 }
 /** Checks a body as `parseJson` does, and parses its outline where that is less work: see
  *  `Request.outline`. */
@@ -37,11 +40,34 @@ export const parseOutline = (bytes: Bytes, limits = LIMITS): ParsedBody => {
   const outline = scan().outline(body.isAscii)
   try {
     if (outline === undefined) return { json: JSON.parse(textOf(body)) as Json, spans: undefined }
-    return { json: markOutline(JSON.parse(outline) as Json), spans: scan().spans() }
+    const json = markOutline(JSON.parse(outline) as Json)
+    const size = body.buffer.length + PARSED * outline.length
+    return {
+      json,
+      spans: scan().spans(),
+      turn: { body: body.buffer, json, ...scan().ends(), size },
+    }
   } catch {
     return { json: parseExactly(body, limits), spans: undefined }
   }
 }
+/** Bytes of memory of a parsed outline for each of its text: measured. */
+const PARSED = 4
+/** The outline of a body that repeats this one; undefined: parse it whole. */
+export const parseRepeated = (turn: Turn, bytes: Bytes): Turn | undefined =>
+  repeatTurn(turn, asBuffer(bytes), buffer => {
+    const hasOnlyAscii = isAscii(buffer)
+    if (!hasOnlyAscii && !isUtf8(buffer)) return undefined
+    if (!scan().accepts(buffer, LIMITS, true)) return undefined
+    const outline = scan().outline(hasOnlyAscii)
+    try {
+      return outline === undefined
+        ? undefined
+        : { body: buffer, json: JSON.parse(outline) as Json, ...scan().ends() }
+    } catch {
+      return undefined
+    }
+  })
 /** Bytes from which an outline pays: measured, both cost the same at 2 KB. */
 const OUTLINED = 4_096
 /** Parses a body that was checked before. */

@@ -47,12 +47,13 @@ const checkRights = (
 }
 
 const setAccount = (
-  { slots }: Exchange,
+  { slots, request }: Exchange,
   account: Account,
   { digest }: Entry,
   { isWebSocket }: AuthStageOptions,
 ): void => {
   slots.set(ACCOUNT, account)
+  request.setCaller?.(String(account.id))
   if (isWebSocket) slots.set(SECRET_DIGEST, digest)
 }
 

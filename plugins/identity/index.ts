@@ -80,6 +80,7 @@ const createStage = (host: Host): Stage => {
     const account =
       keys.findCached(identity) ?? (await limiter.lookUp(address, () => keys.find(identity)))
     exchange.slots.set(ACCOUNT, account)
+    exchange.request.setCaller?.(String(account.id))
     await next()
   }
   return {

@@ -22,7 +22,7 @@ const DEPENDENCIES = 20
 const LINES_OF: Readonly<Record<string, number>> = {
   'engine/plugin.ts': 120,
   // Ten of them: the body whose texts a translation copies.
-  'engine/request/contract.ts': 240,
+  'engine/request/contract.ts': 242,
 }
 
 // Words of AI gateways that the engine must not use: whole words, also inside camelCase; vendor

@@ -6,7 +6,7 @@
 // of texts that are cut is left to JSON.parse, which reads the outline.
 
 // Memory: a key without its escapes, the open objects, a window, the outline, where its cut texts
-// are in the body, a set of keys.
+// are in the body, a set of keys, where members and elements end.
 const DECODED: usize = 1024
 const DECODED_SIZE: usize = 65536
 const STACK: usize = DECODED + DECODED_SIZE + 64
@@ -19,6 +19,8 @@ const SPANS: usize = OUTLINE + <usize>OUTLINE_SIZE + 256
 const MAX_SPANS: u32 = 16384
 const KEYS: usize = SPANS + 8 * <usize>MAX_SPANS
 const SLOTS: u32 = 262144
+const ENDS: usize = KEYS + 8 * <usize>SLOTS
+const MAX_ENDS: u32 = 8192
 const MAX_PROBES: u32 = 64
 
 // Deeper than WHOLE_DEPTH, texts of more than LONG bytes keep their first KEPT characters: of an
@@ -65,6 +67,7 @@ let written: usize = 0
 let base: u32 = 0 // bytes of the body before the window
 let cutAt: u32 = 0 // where the kept characters of the text end in the body
 let spans: u32 = 0
+let ends: u32 = 0
 
 export function windowAt(): usize { return WINDOW }
 export function windowSize(): u32 { return WINDOW_SIZE }
@@ -74,6 +77,12 @@ export function outlineSize(): u32 { return isOutlined ? <u32>(written - OUTLINE
 /** Two numbers for each cut text of the outline: the bytes of the body that it leaves out. */
 export function spansAt(): usize { return SPANS }
 export function spanCount(): u32 { return spans }
+/** The ends of the containers in the outermost object and in its arrays: a number for each element
+ *  of an array, behind its last byte; for each member, its last byte, with the upper bit. */
+export function endsAt(): usize { return ENDS }
+/** 0: there are too many. */
+export function endCount(): u32 { return ends > MAX_ENDS ? 0 : ends }
+export function keyCount(): u32 { return keys }
 export function setSeed(low: u32, high: u32): void { seed = (<u64>low | (<u64>high << 32)) | 1 }
 
 export function begin(length: u32, outlines: bool, ofDepth: u32, ofObject: u32, ofKeys: u32): void {
@@ -90,6 +99,7 @@ export function begin(length: u32, outlines: bool, ofDepth: u32, ofObject: u32, 
   written = OUTLINE
   base = 0
   spans = 0
+  ends = 0
   if (nextObject > 0xf0000000) {
     memory.fill(KEYS, 0, <usize>SLOTS * 8)
     nextObject = 1
@@ -232,6 +242,8 @@ export function scan(length: u32, isLast: bool): i32 {
         depth--
         object = load<u32>(STACK + 8 * <usize>depth)
         objectKeys = load<u32>(STACK + 8 * <usize>depth, 4)
+        if (depth == 1) addEnd(place, 0x80000000)
+        else if (depth == 2 && !object) addEnd(place + 1, 0)
       }
     }
   }
@@ -260,6 +272,12 @@ export function scan(length: u32, isLast: bool): i32 {
   longSize += unfinished - WINDOW - saved + savedBefore
   if (!isCut) write(next, unfinished)
   return done(unfinished)
+}
+// @ts-ignore: decorator
+@inline
+function addEnd(place: usize, bit: u32): void {
+  if (ends < MAX_ENDS) store<u32>(ENDS + 4 * <usize>ends, (base + <u32>(place - WINDOW)) | bit)
+  ends++
 }
 /** Bytes of the window up to this place, where the next one begins. */
 function done(place: usize): i32 {

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { JsonLimits } from './faults.ts'
 import { PROGRAM } from './program.ts'
+import type { Turn } from './repeated.ts'
 
 interface Program {
   readonly memory: { readonly buffer: ArrayBuffer }
@@ -12,6 +13,9 @@ interface Program {
   outlineSize(): number
   spansAt(): number
   spanCount(): number
+  endsAt(): number
+  endCount(): number
+  keyCount(): number
   setSeed(low: number, high: number): void
   begin(bytes: number, outlines: number, depth: number, objectKeys: number, keys: number): void
   /** Returns how many bytes of the window are done, or -1. */
@@ -68,6 +72,18 @@ export class BodyScan {
     return program
       ? new Uint32Array(buffer, program.spansAt(), 2 * program.spanCount()).slice()
       : new Uint32Array()
+  }
+  /** Where elements and members end in the body that was accepted last, see `endsAt` in `scan.as`,
+   *  and the number of its keys. */
+  ends(): Pick<Turn, 'ends' | 'keys'> {
+    const { buffer } = this.#memory
+    const program = this.#program
+    return {
+      ends: program
+        ? new Uint32Array(buffer, program.endsAt(), program.endCount()).slice()
+        : new Uint32Array(),
+      keys: program?.keyCount() ?? 0,
+    }
   }
 }
 /** Undefined where the address space is limited: the memory of a program reserves gigabytes. */
