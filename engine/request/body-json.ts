@@ -30,8 +30,8 @@ export class OutlineUse {
 const MOST_FAILED = 1.1
 const RETRY = 16
 
-/** Those of the last requests. */
-const lastTurns = new LastTurns(16 * 2 ** 20)
+/** Those of the last requests: up to 16 MiB, for ten minutes. */
+const lastTurns = new LastTurns(16 * 2 ** 20, 600_000)
 
 interface Outline {
   readonly json: Json

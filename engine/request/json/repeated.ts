@@ -135,28 +135,35 @@ const join = (
 }
 
 /** The last bodies of callers: some of each, and so many bytes in all. Those of the caller that was
- *  idle longest leave first. */
+ *  idle longest leave first, and all of one that is idle for long. */
 export class LastTurns {
-  readonly #turns = new Map<string, readonly Turn[]>()
+  readonly #callers = new Map<
+    string,
+    { readonly turns: readonly Turn[]; readonly usedAt: number }
+  >()
   readonly #most: number
+  readonly #idle: number
   #size = 0
-  /** `most`: bytes. */
-  constructor(most: number) {
+  #timer: NodeJS.Timeout | undefined
+  /** `most`: bytes. `idle`: ms. */
+  constructor(most: number, idle: number) {
     this.#most = most
+    this.#idle = idle
   }
   /** The turns of a caller, the last one first. */
   of(caller: string): readonly Turn[] {
-    return this.#turns.get(caller) ?? []
+    return this.#callers.get(caller)?.turns ?? []
   }
   /** `before`: the turn that it repeats. */
   add(caller: string, turn: Turn, before: Turn | undefined): void {
     if (turn.size > this.#most / 4) return
     const others = this.of(caller).filter(each => each !== before)
     this.#set(caller, [turn, ...others].slice(0, CONVERSATIONS))
-    for (const [oldest] of this.#turns) {
+    for (const [oldest] of this.#callers) {
       if (this.#size <= this.#most) break
       this.#set(oldest, [])
     }
+    this.#timer ??= setTimeout(() => this.#expire(), this.#idle).unref()
   }
   remove(caller: string, turn: Turn): void {
     this.#set(
@@ -164,10 +171,22 @@ export class LastTurns {
       this.of(caller).filter(each => each !== turn),
     )
   }
+  #expire(): void {
+    this.#timer = undefined
+    const now = performance.now()
+    for (const [caller, { usedAt }] of this.#callers) {
+      const rest = usedAt + this.#idle - now
+      if (rest > 0) {
+        this.#timer = setTimeout(() => this.#expire(), rest).unref()
+        return
+      }
+      this.#set(caller, [])
+    }
+  }
   #set(caller: string, turns: readonly Turn[]): void {
     this.#size += sizeOf(turns) - sizeOf(this.of(caller))
-    this.#turns.delete(caller)
-    if (turns.length > 0) this.#turns.set(caller, turns)
+    this.#callers.delete(caller)
+    if (turns.length > 0) this.#callers.set(caller, { turns, usedAt: performance.now() })
   }
 }
 /** Conversations of one caller at once, such as those of an agent and its helpers. */

@@ -1,5 +1,6 @@
 /** A body that repeats an earlier one has the outline that it has alone, and is refused for the
  *  same reasons: whatever it repeats, and however it is damaged. */
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { BodyJson, OutlineUse } from '../../../../engine/request/body-json.ts'
@@ -190,15 +191,21 @@ t.test('repeated bodies: one that is refused leaves those before', async t => {
   t.throws(() => body.outline(), { code: 'BODY_NOT_JSON' })
   t.equal(outlineFor(use, '1', 'abc').json.tools, json.tools)
 })
+const turnOf = (size: number): Turn => ({
+  body: Buffer.alloc(0),
+  json: null,
+  ends: new Uint32Array(),
+  keys: 0,
+  size,
+})
+t.test('last turns: those of an idle caller leave', async t => {
+  const turns = new LastTurns(1_000, 1)
+  for (const caller of ['1', '2']) turns.add(caller, turnOf(10), undefined)
+  t.equal(turns.of('1').length, 1)
+  while (turns.of('1').length + turns.of('2').length > 0) await setTimeout(1)
+})
 t.test('last turns: their memory is bounded', async t => {
-  const turns = new LastTurns(1_000)
-  const turnOf = (size: number): Turn => ({
-    body: Buffer.alloc(0),
-    json: null,
-    ends: new Uint32Array(),
-    keys: 0,
-    size,
-  })
+  const turns = new LastTurns(1_000, 600_000)
   turns.add('large', turnOf(251), undefined)
   t.equal(turns.of('large').length, 0, 'at most a quarter of it')
   for (let caller = 0; caller < 6; caller++) turns.add(`${caller}`, turnOf(200), undefined)
