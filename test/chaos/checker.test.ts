@@ -257,6 +257,14 @@ t.test('chaos checker: another gateway ends the calls of one that stays away', a
   t.same(violations({ clients: before, takeovers: [{ gateway: 1, at: 9_000 }] }), ['I8'])
 })
 
+t.test('chaos checker: a plan may hold the rest of a reaped call, and no more', async t => {
+  const violations = (amount: bigint, heldByPlan: bigint) =>
+    violationsIn(withBalances({ ...valid, ledger: [{ ...row, amount, heldByPlan }] }))
+  t.same(violations(12n, 8n), [])
+  t.same(violations(12n, 7n), ['I1'])
+  t.same(violations(21n, 8n), ['I1'])
+})
+
 t.test(
   'chaos checker: allows unknown progress only if the store was away and the process was killed',
   async t => {

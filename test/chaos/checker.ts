@@ -39,6 +39,9 @@ export interface LedgerRow {
   readonly refunded: bigint
   /** Debited later, since another gateway had ended the call. */
   readonly late?: bigint
+  /** The plan held this beyond the charge when another gateway ended the call: the rest of a plan is
+   *  not charged later. */
+  readonly heldByPlan?: bigint
 }
 /** Nanos that were paid for a call. */
 const paidFor = ({ state, amount, uncollected, late = 0n }: LedgerRow): bigint =>
@@ -241,10 +244,11 @@ type Breach = readonly [invariant: string, detail: string] | undefined
 const ofComplete = ({ calls: [call], rows: [row], price }: CallRecords): Breach => {
   if (!call?.isFinished)
     return ['I1', 'the client has a complete reply that the upstream did not finish']
-  if (row?.state !== 'settled' && !row?.late)
+  if (!row || (row.state !== 'settled' && !row.late && !row.heldByPlan))
     return ['I1', `lost: the client has a complete reply, its row is ${row?.state}`]
   const due = BigInt(call.wordsWritten) * price
-  return paidFor(row) === due && row.uncollected === 0n
+  const rest = due - paidFor(row)
+  return rest >= 0n && rest <= (row.heldByPlan ?? 0n) && row.uncollected === 0n
     ? undefined
     : [
         'I1',

@@ -102,7 +102,8 @@ export const readLedger = async (
   const rows = await rowsOf(
     database,
     `SELECT c.request, c.account, c.model, c.state, c.amount, c.held, c.uncollected, c.estimated, coalesce(r.amount, 0) AS refunded,
-       coalesce(-l.amount, 0) AS late
+       coalesce(-l.amount, 0) AS late,
+       CASE WHEN c.reaped = 1 AND c.plan_held > c.amount THEN c.plan_held - c.amount ELSE 0 END AS heldbyplan
      FROM charges c LEFT JOIN credits r ON r.request = c.request
      LEFT JOIN credits l ON l.request = 'late ' || c.request`,
   )
@@ -150,6 +151,7 @@ const rowOf = (row: Row): LedgerRow => ({
   isEstimated: row.estimated === 1,
   refunded: nanos(row.refunded),
   late: nanos(row.late),
+  heldByPlan: nanos(row.heldbyplan),
 })
 const balanceOf = (row: Row): Balance => ({
   account: Number(row.account),
