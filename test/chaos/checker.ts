@@ -39,8 +39,7 @@ export interface LedgerRow {
   readonly refunded: bigint
   /** Debited later, since another gateway had ended the call. */
   readonly late?: bigint
-  /** The plan held this beyond the charge when another gateway ended the call: the rest of a plan is
-   *  not charged later. */
+  /** The plan held this beyond the charge when another gateway ended the call: it stays free. */
   readonly heldByPlan?: bigint
 }
 /** Nanos that were paid for a call. */
