@@ -122,14 +122,19 @@ const createRunner = ({ shell, folder: root }: Clone, place: string, rise = '') 
 ${command} > start.log 2>&1 &
 until grep -q " serves" start.log; do kill -0 $!; sleep 0.1; done
 cat start.log`)
+  /** Runs a command that does not end by itself until it has printed a line. */
+  const follow = (command: string): Promise<string> =>
+    shell(`${variables}${command} > followed.log &
+until grep -q . followed.log; do kill -0 $!; sleep 0.1; done
+kill $!
+cat followed.log`)
   const run = async (command: string): Promise<string> => {
     const [, setting, isStart] =
       /^(DATABASE_URL=\S+ )?(npm start|tollgate start)$/.exec(command) ?? []
     if (setting) variables += `export ${setting}\n`
     const line = (isStart ?? command).replace(/^tollgate /, `${program} `)
     if (isStart) return start(line)
-    // It does not end by itself.
-    if (command.endsWith('--follow')) return shell(`${variables}timeout 5 ${line} || test $? = 124`)
+    if (command.endsWith('--follow')) return follow(line)
     return shell(variables + line)
   }
   /** A running gateway reads the file by itself; this waits for it. */

@@ -242,7 +242,8 @@ t.test('mirror: copies under way at a reload keep what was reserved', async t =>
 })
 
 t.test('docs/rules.md: the example of mirrors copies a request', async t => {
-  const example = blocksOf('docs/rules.md').find(({ text }) => text.includes('mirror:'))?.text ?? ''
+  const example =
+    blocksOf('docs/rules.md').find(({ text }) => /mirror:.* share: 2%/.test(text))?.text ?? ''
   const mirror = /mirror: (\{.*\})/.exec(example)?.[1] ?? ''
   t.match(mirror, 'share: 2%')
   const { key } = await prepareCustomer(

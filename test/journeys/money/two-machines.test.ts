@@ -248,7 +248,8 @@ t.test(
     t.match(await rows(`SELECT balance FROM wallets WHERE id = ${account * 2}`), [
       { balance: 4_000_000_000 },
     ])
-    const reapedProcesses = () => one.output().match(/"dead":"[^"]+"/g) ?? []
+    const reapedProcesses = () =>
+      one.output().match(/"dead":"[^"]+","msg":"a process crashed/g) ?? []
     await eventually(() => (reapedProcesses().length > 1 ? true : undefined))
     t.equal(
       new Set(reapedProcesses()).size,
