@@ -27,7 +27,7 @@ export const createOperatorRequest = (proxy?: string): SendToOperator => {
       return send(own, address, request).finally(own.end)
     }
     const unused = clients.getOrInsertComputed(`${address.origin} ${direct}`, () => [])
-    // Each request has a client of its own: a slow response holds up no other request.
+    // Requests at the same time have a client each: a slow response holds up no other request.
     const client = unused.pop() ?? (await open())
     try {
       const response = await send(client, address, request)

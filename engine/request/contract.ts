@@ -89,7 +89,7 @@ export interface Request {
   /** As `json()`, at a part of the cost where texts are long: those of more than 96 bytes may be
    *  cut to 48 characters or more, with a mark behind them that has their bytes (see `cutSize`).
    *  Whole are the outermost object's own texts and those of its objects, and addresses up to 4,096
-   *  characters. Later requests share it: do not change it. `outlined`: its result. */
+   *  characters. Later requests share it: never change it. `outlined`: also after `json()`. */
   outline(): Promise<Json>
   readonly outlined: Json | undefined
   /** The body for a stage that writes its texts into another JSON without reading them. Undefined:
@@ -97,7 +97,7 @@ export interface Request {
   cut(): CutBody | undefined
   /** Sets the result of `json()` for a body that is not JSON (a form). Its bytes stay the same. */
   setJson(value: Json): void
-  /** Later outlines of this caller share what its bodies have in common. */
+  /** Says who calls: the outlines of a caller's later bodies share the parts that are equal. */
   setCaller?(name: string): void
   bytes(): Promise<Bytes>
   stream(): AsyncIterable<Bytes>

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { type Problem, problemHint, problemText } from '../../engine/config/problem.ts'
 import { usedFolder } from '../helpers/cache.ts'
+import { useShippedPlugins } from '../helpers/environment.ts'
 import { tollgate } from '../helpers/gateway/command-line.ts'
 import { startLanguageServer } from '../helpers/language-server.ts'
 
@@ -44,7 +45,7 @@ routes:
   const marks = await diagnostics(`${folder}/routes.yaml`, HEAD + mistakes)
   writeFileSync(`${folder}/routes.yaml`, HEAD + mistakes)
   usedFolder(`${folder}/data`)
-  delete process.env.TOLLGATE_PLUGINS
+  useShippedPlugins(t)
   const argv = ['check', '--json', '-c', `${folder}/routes.yaml`]
   const { out } = await tollgate(argv, { TOLLGATE_DATA: `${folder}/data` })
   const { problems } = JSON.parse(out) as { problems: Problem[] }

@@ -10,7 +10,7 @@ export interface Turn {
   readonly json: Json
   /** Where elements and members end, see `endsAt` in `scan.as`. */
   readonly ends: Uint32Array
-  /** The number of keys in all. */
+  /** The number of keys of all its objects. */
   readonly keys: number
   /** Bytes of memory, about. */
   readonly size: number
@@ -18,7 +18,7 @@ export interface Turn {
 
 /** The upper bit of an end: of a member of the outermost object, not of an element of an array. */
 const MEMBER = 0x8000_0000
-/** An array of the outermost object with objects or arrays as elements only. */
+/** A member of the outermost object: an array whose elements are all objects or arrays. */
 interface Elements {
   readonly name: string
   /** The index in `ends` of its first element. */
@@ -30,7 +30,7 @@ const elementsIn = ({ json, ends }: Pick<Turn, 'json' | 'ends'>): readonly Eleme
   const all: Elements[] = []
   let first = 0
   for (const [name, value] of Object.entries(json)) {
-    // JavaScript moves such names to the front.
+    // `Object.entries` lists numbers first, not in the order of the body.
     if (/^\d/.test(name)) return []
     if (typeof value !== 'object' || value === null) continue
     let count = 0
@@ -84,7 +84,8 @@ const isBlank = (byte: number | undefined): boolean =>
 const MOST_CHANGED = 3 / 4
 
 /** Parses the elements of `{"":[…]}`; undefined where the whole body decides what is wrong. */
-export type ParseElements = (body: Buffer) => Omit<Turn, 'size'> | undefined
+export type ParseElements = (body: Buffer) => ParsedElements | undefined
+type ParsedElements = Pick<Turn, 'json' | 'ends' | 'keys'>
 
 /** The outline of a body that repeats an earlier one; undefined: parse it whole. */
 export const repeatTurn = (turn: Turn, body: Buffer, parse: ParseElements): Turn | undefined => {
@@ -107,7 +108,7 @@ const join = (
   turn: Turn,
   { name, first, count, equal }: Change,
   body: Buffer,
-  more?: Omit<Turn, 'size'>,
+  more?: ParsedElements,
 ): Turn | undefined => {
   const keys = turn.keys + (more?.keys ?? 0)
   if (keys > LIMITS.keys) return undefined
@@ -135,7 +136,7 @@ const join = (
 }
 
 /** The last bodies of callers: some of each, and so many bytes in all. Those of the caller that was
- *  idle longest leave first, and all of one that is idle for long. */
+ *  idle longest are forgotten first, and those of any caller that is idle for long. */
 export class LastTurns {
   readonly #callers = new Map<
     string,
@@ -145,7 +146,7 @@ export class LastTurns {
   readonly #idle: number
   #size = 0
   #timer: NodeJS.Timeout | undefined
-  /** `most`: bytes. `idle`: ms. */
+  /** `most`: bytes in all. `idle`: ms after which a caller's are forgotten. */
   constructor(most: number, idle: number) {
     this.#most = most
     this.#idle = idle

@@ -67,23 +67,21 @@ export class BodyScan {
   /** Two numbers for each cut text of that outline, by its number: where the bytes of the body that
    *  it leaves out begin and end. */
   spans(): Uint32Array {
-    const { buffer } = this.#memory
     const program = this.#program
-    return program
-      ? new Uint32Array(buffer, program.spansAt(), 2 * program.spanCount()).slice()
-      : new Uint32Array()
+    return this.#numbers(program?.spansAt(), 2 * (program?.spanCount() ?? 0))
   }
   /** Where elements and members end in the body that was accepted last, see `endsAt` in `scan.as`,
    *  and the number of its keys. */
   ends(): Pick<Turn, 'ends' | 'keys'> {
-    const { buffer } = this.#memory
     const program = this.#program
     return {
-      ends: program
-        ? new Uint32Array(buffer, program.endsAt(), program.endCount()).slice()
-        : new Uint32Array(),
+      ends: this.#numbers(program?.endsAt(), program?.endCount()),
       keys: program?.keyCount() ?? 0,
     }
+  }
+  /** A copy of numbers in the memory of the program. */
+  #numbers(at = 0, count = 0): Uint32Array {
+    return new Uint32Array(this.#memory.buffer, at, count).slice()
   }
 }
 /** Undefined where the address space is limited: the memory of a program reserves gigabytes. */

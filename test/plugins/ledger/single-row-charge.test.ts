@@ -31,7 +31,7 @@ interface Counter {
   readonly name: string
   readonly labels: object
 }
-/** Blocks each answer, as a guard does that charges it. */
+/** Blocks each answer and charges it, as a guard with `blocked: charge` does. */
 const blocking: Plugin = {
   schema: {},
   setup: () => ({

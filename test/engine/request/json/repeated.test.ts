@@ -198,7 +198,7 @@ const turnOf = (size: number): Turn => ({
   keys: 0,
   size,
 })
-t.test('last turns: those of an idle caller leave', async t => {
+t.test('last turns: those of an idle caller are forgotten', async t => {
   const turns = new LastTurns(1_000, 1)
   for (const caller of ['1', '2']) turns.add(caller, turnOf(10), undefined)
   t.equal(turns.of('1').length, 1)
